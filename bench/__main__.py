@@ -1,4 +1,4 @@
-"""``python -m bench``: every operator, dtype and size against a memory copy and against peers."""
+"""Measure every operator, dtype and size against a memory copy and against peers."""
 
 from __future__ import annotations
 
@@ -102,29 +102,32 @@ def _options(operators: dict[str, Operator]) -> argparse.Namespace:
         parser.add_argument(name, type=_list_of(parse), default=default, help=help)
 
     names = dict.fromkeys(part for name in operators for part in (name.partition(" ")[0], name))
-    help = 'operators, such as npu_quantize or "npu_quantize per tensor"'
+    help = 'operators to measure, such as npu_quantize or "npu_quantize per tensor"'
     add("--ops", _one_of(*names), ",".join(operators), help)
     add("--dtypes", _one_of(*DTYPES), ",".join(DTYPES), "dtypes of the inputs")
-    help = f"rows x elements per row, by default {SIZES}, or what suits the operator"
+    help = f"rows x elements per row, by default {SIZES}, or the operator's own sizes"
     parser.add_argument("--sizes", type=_list_of(Size.parse), help=help)
     add("--threads", _at_least(1), "1,2", "numbers of threads")
-    help = f"by default {THOROUGH.rounds}, {QUICK.rounds} with --quick"
+    help = f"rounds per measurement, by default {THOROUGH.rounds}, {QUICK.rounds} with --quick"
     parser.add_argument("--rounds", type=_at_least(2), help=help)
-    parser.add_argument("--quick", action="store_true", help="fewer rounds of shorter blocks")
-    parser.add_argument("--no-torch", action="store_true", help="leave torch out")
-    parser.add_argument("--no-onnxruntime", action="store_true", help="leave ONNX Runtime out")
-    parser.add_argument("--no-calls", action="store_true", help="leave out what a call costs")
-    help = "size of the files that are compared, by default 64, 16 with --quick; 0 leaves that out"
+    parser.add_argument(
+        "--quick", action="store_true", help="measure fewer rounds of shorter blocks"
+    )
+    parser.add_argument("--no-torch", action="store_true", help="do not measure torch")
+    parser.add_argument("--no-onnxruntime", action="store_true", help="do not measure ONNX Runtime")
+    parser.add_argument("--no-calls", action="store_true", help="do not measure the cost of a call")
+    help = "size of the files that are compared, by default 64, 16 with --quick; 0: no comparison"
     parser.add_argument("--compare-mib", type=int, metavar="MIB", help=help)
     full = {"dest": "compare_mib", "action": "store_const", "const": 1024}
     parser.add_argument("--full", **full, help="compare files of 1 GiB")
-    help = "leave out quantizing and checking a model (1 GiB; 5 MiB with --quick)"
+    help = "do not quantize and check a model (1 GiB; 5 MiB with --quick)"
     parser.add_argument("--no-model", action="store_true", help=help)
-    help = "keep the ratios in bench/history, in the file of this kind of CPU"
+    help = "store the ratios in bench/history, in the file of this kind of CPU"
     parser.add_argument("--record", action="store_true", help=help)
-    help = "say what has changed against the ratios kept there"
+    help = "report what has changed against the ratios stored there"
     parser.add_argument("--compare", action="store_true", help=help)
-    parser.add_argument("--json", type=Path, default=Path("build/bench/results.json"))
+    help = "write the results as JSON to this file, by default build/bench/results.json"
+    parser.add_argument("--json", type=Path, default=Path("build/bench/results.json"), help=help)
     return parser.parse_args()
 
 

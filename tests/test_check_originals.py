@@ -94,7 +94,7 @@ def test_zeros_have_no_ratio_of_scale_and_amax(tmp_path: Path) -> None:
     layer = next(x for x in report.layers if x.name == Q)
     assert (layer.recipe, layer.scale_ratio, layer.cosine) == ("other", None, None)
     assert [f.text for f in report.findings] == [
-        "3 codes are not the original's by the scales that are there, "
+        "3 codes differ from the original divided by the stored scales, "
         "the first at [10, 5]: outputs are wrong there"
     ]
 

@@ -88,7 +88,9 @@ def test_what_fits_no_recipe_says_what_it_counts(tmp_path: Path) -> None:
     ratios = s[rows, 0] / np.abs(w).max(axis=1)[rows]
     assert layer.scale_ratio == (ratios.min(), ratios.max())
     text = next(f.text for f in report.findings if f.name == MODULE)
-    assert text.startswith("20 codes are not the original's by the scales that are there (scale /")
+    assert text.startswith(
+        "20 codes differ from the original divided by the stored scales (scale /"
+    )
     assert "the first at [5, 3]" in text
     assert " scales differ" not in text
 

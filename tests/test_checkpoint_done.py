@@ -134,7 +134,7 @@ def test_what_is_unfit_stays_unfit(
         assert (data["passed"], data["is_finished_before"]) == (False, is_done)
         assert [(f["rule"], f["name"]) for f in data["findings"]] == [("config", "config.json")]
     assert cli.main(words) == 1
-    assert capsys.readouterr().out.startswith("FAILED: what was written is not what was meant: ")
+    assert capsys.readouterr().out.startswith("FAILED: the written files have errors: ")
     assert cli.main([*words, "--no-verify"]) == 0
     assert capsys.readouterr().out.startswith("done already: ")
 

@@ -238,7 +238,9 @@ class TestFilesThatSayLittle:
             compared(*words), 2, "x.bin: has no header: say its dtype and shape (--dtype, --shape)"
         )
         assert compared(*words, "--dtype", "bf16", "--shape", "3,5")[0] == 2
-        check(compared(*DQ, "y=y.bin", "input=x.npy", "--dtype", "int8"), 2, "--dtype is of no use")
+        check(
+            compared(*DQ, "y=y.bin", "input=x.npy", "--dtype", "int8"), 2, "--dtype has no effect"
+        )
 
     @pytest.mark.parametrize("carrier", ["V2", "u2", "i2"])
     def test_bfloat16_that_numpy_saved_as_something_else(self, compared: Say, carrier: str) -> None:
@@ -269,7 +271,7 @@ class TestFilesThatSayLittle:
         assert compared(*words)[0] == 0
         check(compared(*words, "--dtype", f"x={name}"), 2, "--dtype x= is given twice")
         words += ["--dtype", "y=fp16"]
-        check(compared(*words), 2, "--dtype y= is of no use: back.npy says its own")
+        check(compared(*words), 2, "--dtype y= has no effect: back.npy names its own")
 
     def test_float8_of_bfloat16_needs_no_dtype(self, compared: Say) -> None:
         """NumPy saves the one as V1 and the other as V2; the operator says what both are."""

@@ -83,7 +83,7 @@ def test_two_files_with_keys(here: Path, compared: Say) -> None:
         "DIFFERENT: 1 of 2 arrays, first scale: [0] actual 0, golden -1 (+100 %) (1",
     )
     _, _, err = compared("npu.npz", "cpu.npz", "--op", "no=npu_dynamic_quant")
-    assert "no call with outputs in both folders goes by 'no'" in err
+    assert "no call with outputs in both folders matches 'no'" in err
     assert compared("npu.npz::y", "cpu.npz::y")[0] == 0
     assert compared("npu.npz", "cpu.npz", "--key", "y")[0] == 0
 
@@ -146,11 +146,14 @@ WRONG = [
     (["npu", "cpu", "--key", "y"], "--key is for two arrays, not for folders."),
     (["npu", "cpu", "--explain"], "--explain is for two arrays, not for folders."),
     (["npu", "cpu", "--dtype", "a=bf16"], "dtype is for 'a', which is no output or input"),
-    (["npu", "cpu", *["--dtype=fp16", "--dtype=a=bf16"]], "--dtype is one for all arrays of fold"),
-    (["npu", "cpu", "--shape", "3,4"], "--shape of arrays in folders is NAME=SHAPE."),
+    (["npu", "cpu", *["--dtype=fp16", "--dtype=a=bf16"]], "--dtype for folders is DTYPE, for all"),
+    (["npu", "cpu", "--shape", "3,4"], "--shape for folders is NAME=SHAPE."),
     (["npu", "cpu", "--atol", "a=1"], "--atol is a number for folders, the same for all arrays."),
-    (["npu", "cpu", "--op", "npu_none"], "of '*.npu_none.*': op is 'npu_none', expected one of"),
-    (["npu", "cpu", "--op", "x=npu_quantize"], "no call with outputs in both folders goes by 'x'"),
+    (
+        ["npu", "cpu", "--op", "npu_none"],
+        "mapping '*.npu_none.*': op is 'npu_none', expected one of",
+    ),
+    (["npu", "cpu", "--op", "x=npu_quantize"], "no call with outputs in both folders matches 'x'"),
     (["npu", "cpu", "--mapping", "none"], "none: No such file or directory"),
     (["npu", "cpu", "--html", "no/r.html"], "--html no/r.html: No such file or directory"),
     (["npu", "cpu", "--preset", "best"], "preset is 'best', known: exact"),

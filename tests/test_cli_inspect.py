@@ -143,7 +143,7 @@ class TestInspect:
         assert out.startswith("q.bin  int8 (4,)  4 bytes\n  range -8 to 2")
         np.save("h.npy", np.float16([1]))
         status, out, err = say("inspect", "h.npy", "--dtype", "bf16")
-        assert (status, err) == (2, "npu-quant inspect: --dtype is of no use: no file needs it.\n")
+        assert (status, err) == (2, "npu-quant inspect: --dtype has no effect: no file needs it.\n")
 
     def test_raw_files_are_told_by_their_size(self, say: Say) -> None:
         np.zeros((64, 1024), BF16).tofile("x.bin")

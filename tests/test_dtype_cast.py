@@ -26,7 +26,7 @@ def codes(x: Any, to: Any) -> str:
 
 @pytest.mark.usefixtures("target")
 class TestVectors:
-    """Worked by hand, or stated by docs/numerics.md 12."""
+    """Worked by hand, or stated by docs/numerics.md 13."""
 
     def test_the_example(self) -> None:
         y = cast([1, -1.5, 300, 0.1], "hifloat8")

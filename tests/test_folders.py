@@ -196,7 +196,7 @@ class TestPairs:
         (sides[0] / "x.npz").unlink()
         (sides[1] / "x.npz").unlink()
         np.savez(sides[1] / "x.npz", A)
-        with pytest.raises(ParamError, match=r"x\.npy and x\.pt go by one name, 'x'"):
+        with pytest.raises(ParamError, match=r"x\.npy and x\.pt have the same name, 'x'"):
             compare_folders(*sides)
 
     def test_the_same_key_twice_is_unreadable(self, sides: tuple[Path, Path]) -> None:

@@ -180,7 +180,7 @@ class TestWhatProvesNothing:
         assert found.passed
         assert found.refusal is None
         assert [row.proves for row in found.rows] == [True, False, False, True]
-        assert "which proves little: 2 arrays" in str(found)
+        assert "which prove little: 2 arrays" in str(found)
 
     def test_nothing_but_constants_is_refused(self, sides: tuple[Path, Path]) -> None:
         for side in sides:

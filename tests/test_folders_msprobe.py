@@ -280,9 +280,7 @@ class TestOperators:
             y = changed(y) if mode == "pertoken" else y
             dump.call(QUANT.format(0), (x,), (y, scale), smooth_scales=smooth, quant_mode=mode)
         found = compared(dumps, ops=OPS)
-        note = (
-            "not judged by npu_dynamic_quant: quant_mode is 'pertoken', of the golden 'pertensor'."
-        )
+        note = "not judged by npu_dynamic_quant: quant_mode differs: actual 'pertoken', golden 'pertensor'."
         assert found.first is not None
         assert found.first.notes == (note,)
 
@@ -373,15 +371,15 @@ class TestMapping:
     @pytest.mark.parametrize(
         ("mapping", "message"),
         [
-            ({"a": "npu_none"}, "of 'a': op is 'npu_none', expected one of npu_dynamic_quant"),
+            ({"a": "npu_none"}, "mapping 'a': op is 'npu_none', expected one of npu_dynamic_quant"),
             ({"a": {"inputs": {}}}, "the mapping of 'a' lacks 'op'; it takes op, inputs"),
             ({"a": {"op": "npu_quantize", "in": {}}}, "the mapping of 'a' has 'in'"),
             ({"a": {"op": "npu_quantize", "inputs": {"z": "x"}}}, "not 'z'"),
             ({"a": {"op": "npu_dynamic_quant", "outputs": {"z": "x"}}}, "has y, scale, not 'z'"),
-            ({"a": {"op": "npu_quantize", "inputs": {"self": 3}}}, "inputs is no object of names"),
-            ({"a": {"op": "npu_quantize", "attributes": 3}}, "attributes is no object of names"),
-            ({"nowhere": "npu_quantize"}, "no call with outputs in both folders goes by 'nowhere'"),
-            ([1], "mapping is no object"),
+            ({"a": {"op": "npu_quantize", "inputs": {"self": 3}}}, "inputs is not an object of"),
+            ({"a": {"op": "npu_quantize", "attributes": 3}}, "attributes is not an object of"),
+            ({"nowhere": "npu_quantize"}, "no call with outputs in both folders matches 'nowhere'"),
+            ([1], "mapping is not an object"),
         ],
     )
     def test_is_checked(self, sides: tuple[Path, Path], mapping: Any, message: str) -> None:
@@ -393,7 +391,7 @@ class TestMapping:
     def test_a_file_that_is_no_json(self, sides: tuple[Path, Path]) -> None:
         for side in sides:
             save(side, a=A)
-        with pytest.raises(ParamError, match=r"a\.npy is no JSON"):
+        with pytest.raises(ParamError, match=r"a\.npy is not JSON"):
             compare_folders(*sides, mapping=sides[0] / "a.npy")
         with pytest.raises(FileNotFoundError):
             compare_folders(*sides, mapping="none.json")

@@ -221,9 +221,9 @@ class TestEverywhere:
     def test_another_input_s(self, size: int, is_named: bool) -> None:
         golden, actual = RNG.integers(-99, 100, (2, size)).astype(np.int8)
         found = causes(actual.reshape(1, -1), golden.reshape(1, -1))
-        assert [text.startswith("another input's, or in another order: ") for text in found] == (
-            [True] if is_named else []
-        )
+        assert [
+            text.startswith("another input's result, or another order: ") for text in found
+        ] == ([True] if is_named else [])
 
     @pytest.mark.parametrize(
         ("pairs", "counts", "is_named"),

@@ -201,7 +201,7 @@ class TestReport:
         assert "DIFFERENT: may be rounding: each is one step (512 of 512 differences)" in text
         assert "\n  only in row 5 (512 of 512; by chance" in text
         text = as_line(compare(np.nextafter(golden, F32(9)), golden))
-        assert "may be rounding: each is one step, and in no pattern" in text
+        assert "may be rounding: each is one step, and they form no pattern" in text
 
     def test_the_sign_of_zeros_is_no_step(self) -> None:
         golden = np.random.default_rng(5).standard_normal((256, 512)).astype(F32).clip(0)

@@ -15,12 +15,12 @@ from ._face import AT_PROMPT
 from .errors import NpuQuantError, meant
 
 COMMANDS = {
-    "compare": "compare results with their golden, and tell rounding from a bug",
-    "inspect": "say what is in files of arrays",
-    "quantize": "quantize the weights of a whole model",
-    "check": "check a quantized model, before a consumer loads it",
-    "info": "say what computes, for a bug report",
-    "aclnn-prefix": "print the folder of the C API",
+    "compare": "compare results with a golden, and tell rounding from a bug",
+    "inspect": "summarize the arrays in files",
+    "quantize": "quantize the weights of a model folder",
+    "check": "check a quantized model before a consumer loads it",
+    "info": "print versions, CPU and settings for a bug report",
+    "aclnn-prefix": "print the folder of the C API (aclnn)",
 }
 
 OK, DIFFERENT, UNUSABLE, INTERRUPTED = 0, 1, 2, 130
@@ -58,7 +58,7 @@ def _other(words: list[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="npu-quant",
         description="Ascend's quantization operators on a CPU.",
-        epilog="Exit status: 0 passed, 1 different, 2 nothing can be said. "
+        epilog="Exit status: 0 passed, 1 different, 2 no result: wrong arguments or files. "
         "npu-quant <command> --help says more.",
         allow_abbrev=False,
         formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=20),

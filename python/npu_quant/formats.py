@@ -1,4 +1,4 @@
-"""The small formats themselves: codes of numbers, numbers of codes, and a table of each.
+"""Encode numbers to small formats, decode their codes, and list the values of each format.
 
     >>> import numpy as np
     >>> from npu_quant import formats
@@ -8,9 +8,9 @@
     >>> formats.decode(codes, "hifloat8")
     array([  1. ,  -1.5, 256. ], dtype=float32)
 
-int4 lies in int32, 8 codes in an element, float4 in uint8, 2 codes in an element, and hifloat8 in
-uint8, as in every operator (docs/numerics.md 11). Both directions are
-:func:`npu_quant.npu_dtype_cast`, and so are the errors. Of torch's CPU tensors they make tensors.
+As in every operator, an int32 holds 8 int4 codes, a uint8 holds 2 float4 codes, and a uint8 holds a
+hifloat8 code (docs/numerics.md 11). :func:`encode` and :func:`decode` compute and refuse what
+:func:`npu_quant.npu_dtype_cast` does. For torch's CPU tensors they return tensors.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _REFERENCE = "reference"
 
 @dataclass(frozen=True, eq=False)
 class Format:
-    """What :func:`info` tells of a format."""
+    """What :func:`info` returns: the numbers of a format."""
 
     name: str
     code: int
@@ -72,7 +72,7 @@ class Format:
 
 
 def list_formats() -> list[str]:
-    """Return the names of the formats that are no dtype of NumPy's own.
+    """Return the names of the formats that NumPy has no dtype for.
 
     Example:
         >>> from npu_quant import formats
@@ -91,7 +91,7 @@ def _name_of(format: DTypeName, *more: str) -> str:
 
 
 def info(format: DTypeName) -> Format:
-    """Return what there is to know of a format: its range, its steps, all of its values.
+    """Return the range, the steps and all values of a format.
 
     Args:
         format: its name, torch_npu's code (258, 285, 290 to 293, 296, 297), or a dtype.
@@ -124,13 +124,14 @@ _info: Callable[[str], Format] = cache(_described)
 def encode(values: Array, format: DTypeName) -> NDArray[Any]:
     """Return the codes nearest to numbers.
 
-    Ties go to the even code, in hifloat8 away from zero. What is beyond the greatest value becomes
-    its code, NaN becomes 0; float8 and float4 keep the sign of a zero.
+    Ties go to the even code; in hifloat8 away from zero. Values beyond the greatest value get its
+    code, and NaN becomes 0; float8 and float4 keep the sign of a zero.
 
-    The powers of two of float8_e8m0fnu have neither: ties go up, 0 becomes the least, 2^-127, and
-    NaN and what is below 0 become NaN. (ml_dtypes and torch make NaN of what is beyond the
-    greatest, and 2^-126 of all between it and 2^-127. ml_dtypes makes NaN of 0; torch takes
-    magnitudes. The scales that operators compute are not nearest, but have rules of their own.)
+    float8_e8m0fnu has powers of two, and no sign or zero: ties go up, 0 becomes the least power,
+    2^-127, and NaN and negative values become NaN. (ml_dtypes and torch turn values beyond the
+    greatest power into NaN, and all values between 2^-127 and 2^-126 into 2^-126. ml_dtypes turns 0
+    into NaN; torch takes magnitudes. The scales that operators compute are not rounded to nearest:
+    they have rules of their own.)
 
     Args:
         values: float16, bfloat16 or float32, of any shape; for int4 the last axis is a multiple of
@@ -138,8 +139,8 @@ def encode(values: Array, format: DTypeName) -> NDArray[Any]:
         format: one of :func:`list_formats`, as for :func:`info`.
 
     Returns:
-        An array of ``info(format).dtype``, of values' shape; of int4 the last axis is an eighth, of
-        float4 a half: the first of two codes is the low nibble.
+        An array of ``info(format).dtype``, of values' shape; int4 has an eighth of the last axis,
+        float4 a half. The first of two codes is the low nibble.
 
     Raises:
         DTypeError: values is no array of floats.
@@ -158,12 +159,13 @@ def decode(codes: Array, format: DTypeName) -> NDArray[np.float32]:
     """Return the numbers that codes stand for, exactly.
 
     Args:
-        codes: what :func:`encode` or an operator gives for the format; for one of 8 bits also
-            uint8, or an array of a dtype of that name, such as en_dtypes' hifloat8.
+        codes: codes of the format, as :func:`encode` or an operator returns them; for an 8-bit
+            format also uint8, or an array of a dtype of that name, such as en_dtypes' hifloat8.
         format: as for :func:`info`.
 
     Returns:
-        float32, of codes' shape; of int4 with 8 times the last axis, of float4 with 2 times.
+        float32, of codes' shape; for int4 with 8 times the last axis, for float4 with twice the
+        last axis.
 
     Raises:
         DTypeError: codes is no array that holds the format.
@@ -238,25 +240,26 @@ def _packed(codes: Any, name: str, dtypes: tuple[str, str], low: int) -> NDArray
 def compare(
     x: Array, *, formats: Sequence[str] | None = None, groups: Sequence[str] | None = None
 ) -> FormatComparison:
-    """Say what is lost of activations or weights in every format, by who shares a scale.
+    """Measure what activations or weights lose in every format, for each way to share a scale.
 
-    Each is one call of an operator, by the documented formulas (``numerics="reference"``), and the
-    way back in float32. hifloat8 makes of a group's greatest value 32768, "hifloat8 to 15" 15;
-    "mx fitted" is scale_alg 1, of float4_e2m1 2 with dst_type_max 7, "mx" scale_alg 0.
+    Each loss comes from one call of an operator, by the documented formulas
+    (``numerics="reference"``), and from dequantizing in float32. hifloat8 maps a group's greatest
+    value to 32768, "hifloat8 to 15" maps it to 15. "mx" is scale_alg 0; "mx fitted" is scale_alg 1,
+    for float4_e2m1 scale_alg 2 with dst_type_max 7.
 
     Args:
         x: float16, bfloat16 or float32, of any strides; rows lie along the last axis. An array, or
             a tensor.
         formats: which of int8, float8_e4m3fn, float8_e5m2, hifloat8, "hifloat8 to 15", int4,
-            float4_e2m1 and float4_e1m2; None is all. Those of 4 bits need a last axis that is a
-            multiple of 8 (int4) or 2, and are left out where it is not.
-        groups: who shares a scale: which of "pertensor", "perchannel", "pertoken", "128 x 128",
-            "1 x 128", "mx" and "mx fitted"; None is all.
+            float4_e2m1 and float4_e1m2; None means all. int4 needs a last axis that is a multiple
+            of 8, float4 one that is a multiple of 2; otherwise the format is left out.
+        groups: which elements share a scale: which of "pertensor", "perchannel", "pertoken", "128 x
+            128", "1 x 128", "mx" and "mx fitted"; None means all.
 
     Returns:
         A :class:`FormatComparison`: print it for a table, let a notebook show its picture, or look
         at its ``losses``: ``sqnr_db``, ``rows_db``, ``worst()``, ``bytes_per_element`` and ``call``
-        of each. Beside x there are codes of one format at a time.
+        of each. The call holds x and the codes of one format at a time.
 
     Raises:
         DTypeError: x is no array of floats of 16 or 32 bits.
@@ -288,7 +291,7 @@ def compare(
 
 
 def pack_int4(codes: Array) -> NDArray[np.int32]:
-    """Return int4 codes, 8 to an element of int32: the first is its low nibble.
+    """Pack int4 codes, 8 to an int32 element: the first is its low nibble.
 
     Args:
         codes: int8 from -8 to 7, or ``ml_dtypes.int4``; the last axis is a multiple of 8.
@@ -307,7 +310,7 @@ def pack_int4(codes: Array) -> NDArray[np.int32]:
 
 
 def unpack_int4(elements: Array, axis: int = -1) -> NDArray[np.int8]:
-    """Return the int4 codes that elements of int32 hold, each in an int8.
+    """Unpack the int4 codes of int32 elements, each into an int8.
 
     It is the inverse of :func:`npu_quant.npu_convert_weight_to_int4pack` and :func:`pack_int4`.
 
@@ -342,7 +345,7 @@ def unpack_int4(elements: Array, axis: int = -1) -> NDArray[np.int8]:
 
 
 def pack_fp4(codes: Array) -> NDArray[np.uint8]:
-    """Return codes of either float4, 2 to a byte: the first is its low nibble.
+    """Pack float4 codes of either kind, 2 to a byte: the first is its low nibble.
 
     Args:
         codes: uint8 from 0 to 15, or ``ml_dtypes.float4_e2m1fn``; the last axis is even.
@@ -361,7 +364,7 @@ def pack_fp4(codes: Array) -> NDArray[np.uint8]:
 
 
 def unpack_fp4(elements: Array) -> NDArray[np.uint8]:
-    """Return the codes of either float4 that bytes hold, each in a byte of its own.
+    """Unpack the float4 codes of bytes, of either kind, each into its own byte.
 
     Args:
         elements: uint8, such as :func:`pack_fp4` and the operators give.

@@ -34,7 +34,7 @@ class GoldenFixture(Protocol):
 
 
 class GoldenRefused(NpuQuantError, ValueError):  # noqa: N818 (beside GoldenMismatch)
-    """A comparison passed that could only pass: it proves nothing."""
+    """A comparison that could only pass: it proves nothing."""
 
     comparison: Comparison | None
 
@@ -70,19 +70,19 @@ def assert_golden(
     names: Sequence[str] | None = None,
     allow_constant: bool = False,
 ) -> Comparison:
-    """Fail unless results are what their golden says, or rounding explains the difference.
+    """Fail unless results equal their golden, or rounding explains the difference.
 
-    The arguments are those of :func:`npu_quant.golden.compare`. What passes: `identical`, `tie`, a
-    `variant` that is the same formula in real numbers or was named by `variant`, and what keeps to
-    the tolerance that was asked for. Every output has to pass, and what only one side has does not.
+    The arguments are those of :func:`npu_quant.golden.compare`. These rungs pass: `identical`,
+    `tie`, `tolerated`, and a `variant` that is the same formula in real numbers or is named by
+    `variant`. Every output must pass; an output that only one side has does not pass.
 
     Args:
         actual: what is to be judged: an array, or a tuple or dict of arrays; None for an output
             that is not to be compared.
         golden: what it should be, in the same form; None where `op` computes it.
         op: the operator, as a name or a function.
-        inputs: the operator's arguments by their names, attributes too; or a tuple or list of them
-            in its order, or its first one alone.
+        inputs: the operator's arguments by name, attributes included; or a tuple or list of them in
+            the operator's order, or its first argument alone.
         numerics: the arithmetic profile to compute the golden with.
         atol: the greatest difference that is tolerated; a dict gives one per output.
         rtol: the same relative to the golden.

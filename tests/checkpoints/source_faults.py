@@ -89,10 +89,10 @@ SOURCE_FAULTS = {
         lambda f: write_json(f / INDEX, {"weight_map": {}}), (f"{INDEX} names no file",)
     ),
     "a name that is no text": Refusal(
-        partial(surrogate, rb"\ud800"), (r"\ud800x", "is no name of a tensor")
+        partial(surrogate, rb"\ud800"), (r"\ud800x", "is not a tensor name")
     ),
     "the last name that is none": Refusal(
-        partial(surrogate, rb"\udfff"), (r"\udfffx", "is no name of a tensor")
+        partial(surrogate, rb"\udfff"), (r"\udfffx", "is not a tensor name")
     ),
     "FP8 blocks of no rows": Refusal(
         config(lambda c: c["quantization_config"].update(weight_block_size=0)),

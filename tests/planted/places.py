@@ -140,7 +140,7 @@ KINDS = (
     exactly(two_scales, "all scales", codes(by(1.01)), "a factor of 1.01 (+1 %) everywhere"),
     exactly(int8, "scales of rows", scales(by(0.5), ROWS), "a factor of 0.5 (-50 %) in columns 100 to 227", r"scale: only in columns 100 to 227 \(128 of 128"),
     *(
-        Kind(make, "another input's", lambda d, own=own: stale(np.s_[:])(own()), "^another input's, or in another order: cosine ")
+        Kind(make, "another input's", lambda d, own=own: stale(np.s_[:])(own()), "^another input's result, or another order: cosine ")
         for make, own in ((int8, int8), (e4m3, e4m3), (two_int8, int8), (alone_e4m3, e4m3))
     ),
     exactly(int8, "cut off in rows", codes(lambda a: a.clip(-100, 90), ROWS), "values are cut off at -100 and 90 in rows 100 to 227"),

@@ -1,10 +1,10 @@
-"""Whole models: quantize the weights of a checkpoint in a folder, check one, without torch.
+"""Quantize and check whole models: the checkpoint in a folder, without torch.
 
     >>> from npu_quant import checkpoint
     >>> report = checkpoint.quantize("Qwen2.5-7B", "out", "W8A8_DYNAMIC")  # doctest: +SKIP
     >>> print(report)  # doctest: +SKIP
 
-docs/checkpoint.md says what is written, and by which arithmetic.
+docs/checkpoint.md describes the files that are written, and the arithmetic.
 """
 
 from __future__ import annotations
@@ -53,32 +53,35 @@ def quantize(
     Args:
         model_dir: a folder with config.json and safetensors files of floats, or of FP8 blocks with
             weight_scale_inv as DeepSeek's.
-        out_dir: a folder that is not there or empty, or that the same call left unfinished: then it
-            goes on, and ends with the same bytes. If the same call finished it, its files are
-            compared with its SHA256SUMS, and nothing is written.
+        out_dir: a folder that does not exist or is empty. If the same call left it unfinished, the
+            call continues, and ends with the same bytes. If the same call finished it, the call
+            compares its files with its SHA256SUMS, and writes nothing.
         scheme: ``"W8A8_DYNAMIC"``, ``"W8A16"``, ``"W8A8_MXFP8"`` or ``"W4A8_DYNAMIC"`` (int4 for
             routed experts, plainly rounded, W8A8_DYNAMIC for the others).
         format: ``"ascend"``, or ``"compressed-tensors"`` for W8A8_DYNAMIC and W4A8_DYNAMIC.
         exclude: globs of modules, such as ``"*.layers.0.*"``, that are left FLOAT.
-        include: globs of Linears to take in that are left FLOAT otherwise, such as those of vision
+        include: globs of Linears to quantize that are left FLOAT otherwise, such as those of vision
             towers.
-        types: globs and the types of what they match, of which the last counts; ``"FLOAT"`` is one.
-        dtype: ``"bfloat16"`` or ``"float16"``: what scales are rounded to, and config.json says. By
-            default bfloat16, unless the source is float16 and no activation is to be int8.
-        mx_scale: of W8A8_MXFP8 ``"up"``, so that no block saturates, or ``"floor"``, as OCP has it.
-        shard_size: bytes of tensors in an output file, such as ``"4GiB"`` or ``"500MB"``; what
-            comes of one tensor stays in one file.
+        types: globs and the types of the Linears that they match; the last glob that matches
+            counts. ``"FLOAT"`` is a type, too.
+        dtype: ``"bfloat16"`` or ``"float16"``: the dtype that scales are rounded to and that
+            config.json names. By default bfloat16, unless the source is float16 and no activation
+            is to be int8.
+        mx_scale: for W8A8_MXFP8, ``"up"``, so that no block saturates, or ``"floor"``, OCP's rule.
+        shard_size: bytes of tensors in an output file, such as ``"4GiB"`` or ``"500MB"``; the
+            results of one tensor stay in one file.
         workers: threads; by default the CPUs this process may use. With a scheduler: how many
             shards to make at a time, by default as many as its workers take.
-        scheduler: the address of one of Dask distributed, such as ``"tcp://host:8786"``, whose
-            workers make the shards, a task each: they must see both folders, by the same paths.
+        scheduler: the address of a scheduler of Dask distributed, such as ``"tcp://host:8786"``.
+            Its workers make the shards, a task each, and must see both folders under the same
+            paths.
         dry_run: read headers only, and write nothing.
-        verify: whether to read all shards back in the end.
+        verify: whether to read all shards back at the end.
         progress: called as ``progress(done, total)``, in bytes of the source.
 
     Returns:
-        What was written, what was left FLOAT and why, and how much each layer lost: ``str()`` is
-        for a person, ``to_dict()`` for a program.
+        A report of what was written, what was left FLOAT and why, and how much each layer lost:
+        ``str()`` is for a person, ``to_dict()`` for a program.
 
     Raises:
         TypeError: an argument is of a wrong kind.
@@ -131,17 +134,17 @@ def check(
     progress: Progress | None = None,
     scheduler: str | None = None,
 ) -> CheckReport:
-    """Check a quantized model: whether Ascend's consumers load it, and load what it says.
+    """Check whether Ascend's consumers load a quantized model, and load the right values.
 
     Args:
         model_dir: a folder with quant_model_description.json (ascend), or whose config.json has a
             quantization_config of compressed-tensors, whoever wrote it.
-        original: the model it was made of: then codes are computed anew, the arithmetic that gives
-            them is named, and every layer's error is told.
+        original: the model it was made from. With it the codes are computed anew, and the report
+            names the arithmetic that gives them and every layer's error.
         workers: threads; by default the CPUs this process may use.
         progress: called as ``progress(done, total)``, in bytes.
-        scheduler: the address of one of Dask distributed, whose workers do it: they must see the
-            folders, by the same paths.
+        scheduler: the address of a scheduler of Dask distributed. Its workers do the work, and must
+            see the folders under the same paths.
 
     Returns:
         The findings, each an error or a warning with the rule it breaks (docs/checkpoint.md 7):

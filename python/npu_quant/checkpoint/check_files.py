@@ -55,7 +55,7 @@ def read(folder: Path, found: Findings) -> QuantizedModel:
 def _check_config(config: Config, is_ascend: bool, found: Findings) -> None:
     data = config.data
     if not isinstance(data.get("model_type"), str) or not data["model_type"]:
-        text = "has no model_type: consumers choose by it"
+        text = "has no model_type, by which consumers choose the model's class"
         if data.get("architectures"):
             found.warning("config", "config.json", text)
         else:
@@ -63,7 +63,7 @@ def _check_config(config: Config, is_ascend: bool, found: Findings) -> None:
             found.error("config", "config.json", text)
     said = data.get("quantization_config")
     if said is not None and not isinstance(said, dict):
-        text = "has a quantization_config that is no object: vLLM ends with AttributeError"
+        text = "has a quantization_config that is not an object: vLLM ends with AttributeError"
         found.error("config", "config.json", text)
     elif is_ascend and config.quantization is not None:
         text = f"has a quantization_config beside {DESCRIPTION}: vLLM refuses both"
@@ -183,7 +183,7 @@ def _check_strays(model: QuantizedModel, strays: set[str], found: Findings) -> N
             text = "holds weights of another format, which some consumers load first"
             found.warning("stray-weights", path.name, text)
     if model.is_ascend and (model.folder / SOURCE_INDEX).exists():
-        text = "is of the original: vLLM reads the shards that it names, none or the old ones, and"
+        text = "is the original's: vLLM reads the shards it names, the old ones or none, and"
         found.error("stray-index", SOURCE_INDEX, f"{text} leaves scales uninitialised: delete it")
 
 
@@ -196,5 +196,5 @@ def _check_irregular(folder: Path, found: Findings) -> None:
         if text := link_to_nothing(path):
             text += ": consumers fail on it, or do without it"
         else:
-            text = "is no regular file: consumers that open it may wait for ever"
+            text = "is not a regular file: consumers that open it may wait for ever"
         found.error("irregular", name, text)

@@ -108,13 +108,13 @@ def _types(model: QuantizedModel, found: Findings) -> dict[str, str]:
     for name, type in model.keys.items():
         if not _is_key(name, type):
             if "." in name:
-                text = f"is of type {type!r:.60}, which is no word: vLLM refuses the model"
+                text = f"is of type {type!r:.60}, which is not a string: vLLM refuses the model"
                 found.error("unknown-type", name, text)
             continue
         module, _, last = name.rpartition(".")
         if type not in KNOWN and (module, type) not in reported:
             reported.add((module, type))
-            text = f"is of type {type!r:.60}, which is none of AscendV1: vLLM refuses the model"
+            text = f"is of type {type!r:.60}, which AscendV1 does not have: vLLM refuses the model"
             found.error("unknown-type", module, text)
         is_only = last == "weight_scale" and f"{module}.weight" not in model.keys
         if (last == "weight" or is_only) and type != FLOAT:
@@ -141,7 +141,7 @@ def _check_parts(model: QuantizedModel, found: Findings) -> None:
             name = f"{module}.{part}"
             if name in model.tensors or name in model.lost or name in model.keys:
                 continue  # a key without a tensor has been reported
-            text = f"{type} needs it, it is not there: its parameter stays uninitialised"
+            text = f"is missing, and {type} needs it: its parameter stays uninitialised"
             found.error("missing-tensor", name, text)
     for name, tensor in model.tensors.items():
         module, _, last = name.rpartition(".")
@@ -156,7 +156,9 @@ def _check_groups(model: QuantizedModel, found: Findings) -> None:
     for what, members in names.fused_groups(names.modules_of(model.tensors)):
         types = sorted({model.types.get(m, FLOAT) for m in members})
         if len(types) > 1 and model.is_typed:
-            text = f"are {' and '.join(types)}: one layer of consumers, vLLM ends with ValueError"
+            text = (
+                f"are {' and '.join(types)}, in one layer of consumers: vLLM ends with ValueError"
+            )
             found.error("mixed-group", what, text)
 
 

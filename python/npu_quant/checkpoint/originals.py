@@ -87,7 +87,7 @@ def _bands(original: Path, source: Tensor | Matrix, *, as_bytes: bool) -> Iterat
 
 def report_floats(seen: Iterable[tuple[Float, bool]], found: Findings) -> None:
     """Add the FLOAT tensors that have others."""
-    text = "has not the original's values: consumers compute another model"
+    text = "differs from the original: consumers compute another model"
     for name in (task.name for task, is_right in seen if not is_right):
         found.error("float-changed", name, text)
 
@@ -204,15 +204,15 @@ def judge(
         if module in compared:
             _fill(layer, compared[module])
             if count := compared[module].nonfinite:
-                text = f"{count} values of the original are NaN or infinite: what consumers make of"
-                found.warning("nonfinite", weight.name, f"{text} their rows cannot be judged")
+                text = f"{count} values of the original are NaN or infinite: their rows"
+                found.warning("nonfinite", weight.name, f"{text} cannot be judged")
             transformed[type] += layer.recipe == "transformed"
         layers.append(layer)
     total = Counter(layer.type for layer in layers)
     for type, count in transformed.items():
         if count > total[type] / 2:
-            text = f"{count} modules of {type} correlate below 0.9 with the original: it is not"
-            found.warning("codes", type, f"{text} what was quantized (smoothed or rotated)")
+            text = f"{count} modules of {type} correlate below 0.9 with the original, which"
+            found.warning("codes", type, f"{text} is not what was quantized (smoothed or rotated)")
     for layer in layers:
         is_all = transformed[layer.type] > total[layer.type] / 2
         if (layer.recipe == "transformed" and is_all) or layer.first is None:
@@ -227,7 +227,7 @@ def _text_of(layer: CheckedLayer) -> str:
         text = f"{layer.codes_different} codes and {layer.scales_different} scales differ"
         return f"{text} from {layer.recipe}, {end}"
     ratio = f" (scale / amax is {ratio_text(layer.scale_ratio)})" if layer.scale_ratio else ""
-    text = f"{layer.codes_different} codes are not the original's by the scales that are there"
+    text = f"{layer.codes_different} codes differ from the original divided by the stored scales"
     return f"{text}{ratio}, {end}"
 
 

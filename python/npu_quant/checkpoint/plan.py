@@ -223,7 +223,7 @@ def tensor_of(source: Tensor | Matrix) -> Tensor:
 def _encoded(entries: dict[str, object]) -> bytes:
     for name in entries:
         if any("\ud800" <= c <= "\udfff" for c in name):
-            raise CheckpointError(f"{clean(name, 100)} is no name of a tensor in UTF-8.")
+            raise CheckpointError(f"{clean(name, 100)} is not a tensor name in UTF-8.")
     return json.dumps(entries, ensure_ascii=False, separators=(",", ":")).encode()
 
 

@@ -221,7 +221,7 @@ def _headline(report: QuantizeReport) -> str:
     sizes = f"{size(report.source_bytes)} become {size(report.written_bytes)}"
     if not report.passed:
         first = next(f for f in report.findings if f.severity == "error")
-        return f"FAILED: what was written is not what was meant: {first.name}: {first.text}"
+        return f"FAILED: the written files have errors: {first.name}: {first.text}"
     if report.dry_run:
         return f"would quantize {what}: {sizes}; nothing was written"
     if report.is_finished_before:

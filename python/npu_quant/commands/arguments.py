@@ -83,9 +83,9 @@ def add_json(parser: argparse._ActionsContainer) -> None:
 
 def add_workers(parser: argparse._ActionsContainer) -> None:
     """Add ``--workers`` and ``--scheduler``: who does what can be done side by side."""
-    help = "threads (default: the CPUs); of a scheduler: tasks at a time (default: all it takes)"
+    help = "threads (default: the CPUs); with --scheduler: tasks at a time (default: all it takes)"
     parser.add_argument("--workers", type=at_least(1), help=help)
-    help = "of Dask, such as tcp://host:8786, whose workers see the same folders (default: none)"
+    help = "address of a Dask scheduler, such as tcp://host:8786; its workers see the same folders"
     parser.add_argument("--scheduler", metavar="ADDRESS", help=help)
 
 
@@ -97,7 +97,7 @@ def add_reading(parser: argparse.ArgumentParser, *, names: bool) -> None:
         names: whether files have names, of which each may be said something.
     """
     group = parser.add_argument_group("what the files do not say")
-    start, more = ("[NAME=]", "; NAME=... for one file; repeatable") if names else ("", "")
+    start, more = ("[NAME=]", "; NAME=... sets it for one file; repeatable") if names else ("", "")
 
     def add(option: str, parse: Callable[[str], Any], help: str) -> None:
         metavar, help = start + option[2:].upper(), help + more
@@ -109,7 +109,7 @@ def add_reading(parser: argparse.ArgumentParser, *, names: bool) -> None:
 
     add("--dtype", str, "dtype of .bin, V1 and uint16 files: bf16, float8_e4m3fn, int4 ...")
     add("--shape", shape, "shape of .bin files, such as 32,2048")
-    help = "the array in files that hold several; FILE::KEY is the same for one file"
+    help = "which array to read from files that hold several; FILE::KEY names it for one file"
     group.add_argument("--key", help=help)
 
 

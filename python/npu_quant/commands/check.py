@@ -9,27 +9,29 @@ from .outputs import check_outputs, write_result
 from .progress import progress_bar
 
 DESCRIPTION = """\
-Check a quantized model in a folder, whoever made it.
+Check a folder with a quantized model, whichever tool made it.
 
   npu-quant check Qwen2.5-7B-W8A8
   npu-quant check Qwen2.5-7B-W8A8 --original Qwen2.5-7B --json check.json
 
-Missing keys, stray shards, fused layers of two types, dtypes, shapes, scales: all that makes
-consumers stop, or load garbage silently. Files that a SHA256SUMS names are hashed. With its
-original the codes are computed anew: the arithmetic that gives them is named, and every layer's
-error is told.
+The command finds what makes consumers stop, or load garbage silently: missing keys, stray shards,
+fused layers of two types, wrong dtypes, shapes and scales. It hashes the files that a SHA256SUMS
+names. With --original it computes the codes anew, names the arithmetic that gives the codes of the
+folder, and reports the error of every layer.
 
-Exit status: 0 if no error was found, 1 if one was, 2 if nothing can be said, 130 if interrupted."""
+Exit status: 0 no error found, 1 errors found, 2 the folder cannot be checked, 130 interrupted."""
 
 
 def parser() -> Parser:
     """Return the parser of the arguments."""
     result = Parser("check", DESCRIPTION)
     result.usage = "npu-quant check [options] MODEL_DIR"
-    result.add_argument("folders", nargs="*", metavar="MODEL_DIR", help="the quantized model")
-    result.add_argument("--original", metavar="DIR", help="the model it was made of")
+    result.add_argument(
+        "folders", nargs="*", metavar="MODEL_DIR", help="folder of the quantized model"
+    )
+    result.add_argument("--original", metavar="DIR", help="folder of the model it was made from")
     add_workers(result)
-    add_json(result.add_argument_group("what is reported"))
+    add_json(result.add_argument_group("report"))
     return result
 
 

@@ -36,26 +36,27 @@ from .outputs import check_outputs, write_comparison
 from .progress import progress_bar
 
 DESCRIPTION = """\
-Compare results with their golden, and tell rounding from a bug.
+Compare results with a golden, and tell rounding from a bug.
 
   npu-quant compare --op npu_dynamic_quant y=y.npy scale=s.npy input=x.npy
   npu-quant compare npu.npy golden.npy --atol 1
   npu-quant compare npu_dump cpu_dump --op npu_dynamic_quant --html report.html
   npu-quant compare dev --op npu_dynamic_quant
 
-With --op, files go by the names of the operator's outputs and inputs, None for one that is not
-there, and the operator computes the golden; golden.y=FILE is a golden of yours instead. Outputs
-without a file are not compared. Files: .npy .npz .safetensors .pt .bin; one whose keys are such
-names stands for all of them. Raw outputs have the operator's dtype and shape.
+With --op, name each file after the operator's output or input that it holds; NAME=None stands for
+one that does not exist. The operator computes the golden from the inputs; golden.y=FILE gives your
+own golden instead. Outputs without a file are not compared. Files may be .npy .npz .safetensors .pt
+.bin; a file whose keys are such names stands for all of them. Raw outputs have the operator's dtype
+and shape.
 
-Of two folders, or two files with several arrays, those of one name are compared in the order of
-execution, and the first that differs is named; with --op, or --op CALLS=NAME, outputs are judged
-by the inputs beside them. One folder with --op needs no golden: calls are those of a dump, and
-files with the operator's names, such as case0/y.bin or case0_y.bin. What belongs to nothing, or
-cannot be read, fails.
+Two folders, or two files with several arrays, are compared array by array: arrays of one name, in
+the order of execution. The report names the first that differs. With --op, or --op CALLS=NAME, the
+inputs beside the outputs tell rounding from a bug. One folder with --op needs no golden: the
+operator computes it for each call of a dump, and for files with the operator's names, such as
+case0/y.bin or case0_y.bin. Files that belong to no call, or cannot be read, fail.
 
-Exit status: 0 passed, 1 different, 2 nothing can be said: wrong arguments, unreadable files, or a
-comparison that could only pass."""
+Exit status: 0 passed, 1 different, 2 no result: wrong arguments, unreadable files, or a comparison
+that could only pass."""
 
 PASSED, DIFFERENT = 0, 1
 
@@ -85,10 +86,10 @@ def parser() -> Parser:
     _add_operator(result)
     _add_acceptance(result)
     add_reading(result, names=True)
-    report = result.add_argument_group("what is reported")
-    help = "say where differences lie along this axis, too"
+    report = result.add_argument_group("report")
+    help = "also report where differences lie along this axis"
     report.add_argument("--axis", type=int, help=help)
-    help = "rank all named formulas by how well they fit"
+    help = "rank all named formulas by how well they fit the results"
     report.add_argument("--explain", action="store_true", help=help)
     add_json(report)
     report.add_argument("--html", metavar="FILE", help="write a page with tables and pictures")
@@ -98,35 +99,35 @@ def parser() -> Parser:
 
 def _add_operator(result: Parser) -> None:
     group = result.add_argument_group("the operator")
-    help = "the operator that computes the golden, one of those listed below"
+    help = "the operator that computes the golden, from the list below"
     group.add_argument("--op", action="append", dest="ops", metavar="NAME", help=help)
     group.add_argument(
         "--attr",
         action=ByName,
         type=attribute,
         metavar="NAME=VALUE",
-        help="an attribute, such as dst_type=int4; repeatable",
+        help="an attribute of the operator, such as dst_type=int4; repeatable",
     )
     help = "arithmetic profile of the golden (default: NPU_QUANT_NUMERICS, else reference)"
     group.add_argument("--numerics", metavar="NAME", help=help)
-    help = "JSON file: calls of a dump and their operators, for folders"
+    help = "for folders: a JSON file that maps calls of a dump to operators"
     group.add_argument("--mapping", metavar="FILE", help=help)
 
 
 def _add_acceptance(result: Parser) -> None:
-    group = result.add_argument_group("what passes besides equality and rounding")
+    group = result.add_argument_group("acceptance, besides equality and rounding")
     for option, help in (
-        ("--atol", "absolute tolerance, for all or one output: 1 or y=1; repeatable"),
-        ("--rtol", "tolerance relative to the golden, likewise"),
+        ("--atol", "absolute tolerance, for all outputs or one: 1 or y=1; repeatable"),
+        ("--rtol", "tolerance relative to the golden, in the same way"),
     ):
         group.add_argument(
             option, action=ByName, type=named(limit), metavar="[NAME=]NUMBER", help=help
         )
     help = f"acceptance rule of another tool: {KNOWN}"
     group.add_argument("--preset", metavar="NAME", help=help)
-    help = "a named formula that passes, too; --explain names those that fit"
+    help = "also accept this named formula; --explain lists those that fit"
     group.add_argument("--variant", metavar="NAME", help=help)
-    help = "let a golden pass that holds one value only"
+    help = "accept a golden that holds one value only"
     group.add_argument("--allow-constant", action="store_true", help=help)
 
 

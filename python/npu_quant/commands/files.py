@@ -90,7 +90,7 @@ class Reading:
         given = {"--dtype": "" in self.dtypes, "--shape": "" in self.shapes, "--key": self.key}
         for option, value in given.items():
             if value not in (None, False) and option not in self.used:
-                raise UsageError(f"{option} is of no use: no file needs it.")
+                raise UsageError(f"{option} has no effect: no file needs it.")
 
     def _said(
         self,
@@ -104,7 +104,7 @@ class Reading:
         name, word = named
         if name and name in given:
             if not fits(given[name]):
-                raise UsageError(f"{option} {name}= is of no use: {word} says its own.")
+                raise UsageError(f"{option} {name}= has no effect: {word} names its own.")
             return given[name]
         if known is None and "" in given and fits(given[""]):
             self.used.add(option)

@@ -69,9 +69,9 @@ def _check(arguments: Namespace) -> None:
         if getattr(arguments, name):
             raise UsageError(f"--{name} is for two arrays, not for folders.")
     if arguments.dtype is not None and "" in arguments.dtype and len(arguments.dtype) > 1:
-        raise UsageError("--dtype is one for all arrays of folders, or has the names of some.")
+        raise UsageError("--dtype for folders is DTYPE, for all arrays, or NAME=DTYPE, for some.")
     if "" in (arguments.shape or {}):
-        raise UsageError("--shape of arrays in folders is NAME=SHAPE.")
+        raise UsageError("--shape for folders is NAME=SHAPE.")
     for name in ("atol", "rtol"):
         if any(getattr(arguments, name) or {}):
             raise UsageError(f"--{name} is a number for folders, the same for all arrays.")

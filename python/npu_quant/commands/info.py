@@ -17,8 +17,8 @@ from .console import width
 from .outputs import check_outputs, write_result
 
 DESCRIPTION = """\
-Say what computes here: versions, CPU, instruction set, threads. Worth pasting into a bug
-report; it holds no names of files or users."""
+Print versions, CPU, instruction set, threads and settings, to paste into a bug report. The output
+holds no names of files or users."""
 
 SCHEMA_VERSION = 1
 

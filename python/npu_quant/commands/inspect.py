@@ -24,13 +24,14 @@ from .progress import progress_bar
 from .statistics import Statistics, statistics_of
 
 DESCRIPTION = """\
-Say what is in files of arrays.
+Summarize the arrays in files.
 
   npu-quant inspect x.npy model.safetensors
   npu-quant inspect dump.bin --dtype bf16 --shape 32,2048
 
-Of each array: dtype, shape, range, mean, NaN and infinities, zeros, how many are at the limits of
-the dtype, and a histogram. Of raw files, whose dtype nobody says: how many elements they may have.
+For each array, the command prints dtype, shape, range, mean, a histogram, and counts of NaN,
+infinities, zeros and values at the limits of the dtype. For a raw file without --dtype it prints
+how many elements the file may have.
 
 Exit status: 0, or 2 if a file cannot be read."""
 
@@ -44,7 +45,7 @@ def parser() -> Parser:
     result.usage = "npu-quant inspect [options] FILE [FILE ...]"
     result.add_argument("files", nargs="*", metavar="FILE", help="FILE or FILE::KEY")
     add_reading(result, names=False)
-    add_json(result.add_argument_group("what is reported"))
+    add_json(result.add_argument_group("report"))
     return result
 
 

@@ -9,20 +9,20 @@ from .outputs import check_outputs, write_result
 from .progress import progress_bar
 
 DESCRIPTION = """\
-Quantize the weights of a model in a folder of Hugging Face's kind, without calibration data and
-without torch, into a new folder that vllm-ascend and its relatives load.
+Quantize the weights of a model in a folder of Hugging Face's layout, and write a new folder that
+vllm-ascend and related consumers load. This needs no calibration data and no torch.
 
   npu-quant quantize Qwen2.5-7B out --scheme W8A8_DYNAMIC
   npu-quant quantize DeepSeek-V3 out --scheme W8A8_MXFP8 --dry-run
   npu-quant quantize Llama-3 out --scheme W8A8_DYNAMIC --exclude '*.layers.0.*'
 
-Schemes: W8A8_DYNAMIC, W8A16, W8A8_MXFP8, W4A8_DYNAMIC (int4 for routed experts). It reads and
-writes a piece at a time, in as many threads as there are CPUs. Interrupted, or killed, the same
-command goes on where it was, and ends with the same bytes. SHA256SUMS, for sha256sum -c, is
-written too.
+Schemes: W8A8_DYNAMIC, W8A16, W8A8_MXFP8, W4A8_DYNAMIC (int4 for routed experts). The
+command reads and writes in pieces, with as many threads as there are CPUs. After an interruption
+or a kill, the same command continues where it stopped, and ends with the same bytes. It also
+writes SHA256SUMS, for sha256sum -c.
 
-Exit status: 0, also if it was done before, 1 if what was written is not what was meant, 2 if
-nothing can be done so, 130 if interrupted."""
+Exit status: 0 done (also if it was done before), 1 the written files have errors, 2 the request
+cannot be carried out, 130 interrupted."""
 
 
 def parser() -> Parser:
@@ -30,10 +30,10 @@ def parser() -> Parser:
     result = Parser("quantize", DESCRIPTION)
     result.usage = "npu-quant quantize [options] MODEL_DIR OUT_DIR --scheme SCHEME"
     result.add_argument("folders", nargs="*", metavar="DIR", help="MODEL_DIR, then OUT_DIR")
-    result.add_argument("--scheme", help="what Linears become, see above")
+    result.add_argument("--scheme", help="the format of quantized Linears, see above")
     result.add_argument("--format", default="ascend", help="ascend (default) or compressed-tensors")
-    which = result.add_argument_group("which modules; GLOB is of a name such as '*.mlp.*'")
-    for option, what in (("exclude", "leave these FLOAT"), ("include", "take these in, too")):
+    which = result.add_argument_group("which modules; GLOB matches their names, such as '*.mlp.*'")
+    for option, what in (("exclude", "leave these FLOAT"), ("include", "quantize these, too")):
         which.add_argument(f"--{option}", action="append", default=[], metavar="GLOB", help=what)
     which.add_argument(
         "--type",
@@ -41,20 +41,28 @@ def parser() -> Parser:
         default=[],
         type=_type,
         metavar="GLOB=TYPE",
-        help="another type for these; the last that matches counts",
+        help="give these another type; the last GLOB that matches counts",
     )
     how = result.add_argument_group("how")
     how.add_argument(
         "--dtype",
-        help="bfloat16 or float16: what scales are rounded to and models "
-        "run in (default: bfloat16 where activations are int8, else the source's)",
+        help="bfloat16 or float16: the dtype that scales are rounded to and the model runs "
+        "in (default: bfloat16 if activations are int8, else the source's)",
     )
-    how.add_argument("--mx-scale", default="up", help="up (default): no block saturates, or floor")
-    how.add_argument("--shard-size", default="4GiB", help="of an output file (default: 4GiB)")
+    how.add_argument(
+        "--mx-scale",
+        default="up",
+        help="rounding of MX scales: up (default), so that no block saturates, or floor",
+    )
+    how.add_argument(
+        "--shard-size", default="4GiB", help="greatest size of an output file (default: 4GiB)"
+    )
     add_workers(how)
-    how.add_argument("--dry-run", action="store_true", help="say what would be written")
-    how.add_argument("--no-verify", action="store_true", help="do not read back what was written")
-    add_json(result.add_argument_group("what is reported"))
+    how.add_argument(
+        "--dry-run", action="store_true", help="report what would be written, and write nothing"
+    )
+    how.add_argument("--no-verify", action="store_true", help="do not read the written files back")
+    add_json(result.add_argument_group("report"))
     return result
 
 

@@ -47,17 +47,18 @@ from .sources import ArraySource
 class Comparison(Reported, ComparisonData):
     """What :func:`npu_quant.golden.compare` returns: the rung, and everything that led to it.
 
-    ``str()`` is the report, at most 12 facts; a notebook shows tables and pictures, :meth:`to_html`
-    is a page of them. It is plain data: it holds none of the arrays, says the same whatever becomes
-    of them, and can be pickled.
+    ``str()`` is the report, at most 12 facts; a notebook shows tables and pictures, and
+    :meth:`to_html` returns a page of them. A comparison is plain data: it holds none of the arrays,
+    does not change when they change, and can be pickled.
     """
 
     def worst(self, k: int = 10, output: str | None = None) -> list[Element]:
         """Return the k worst elements of an output, the worst first.
 
-        Worst is farthest from a rounding tie where that is known, else of the greatest difference.
-        The 100 worst are kept when the arrays are compared. Where no tie is known, of more than
-        1,048,576 differing elements only one is: compare a part of the arrays to see others.
+        The worst element is the farthest from a rounding tie if that distance is known, else the
+        one with the greatest difference. A comparison keeps the 100 worst. If no tie is known and
+        more than 1,048,576 elements differ, it keeps only one: compare a part of the arrays to see
+        others.
 
         Args:
             k: how many.
@@ -74,7 +75,7 @@ class Comparison(Reported, ComparisonData):
 
 
 class Explanation(Reported, ExplanationData):
-    """Every named formula of an operator against its actual outputs: print it."""
+    """Every named formula of an operator, compared with its actual outputs: print it."""
 
     _report, _data = of_formulas.report_of, of_formulas.data_of
 
@@ -98,7 +99,7 @@ def compare(
     progress: Progress | None = None,
     allow_constant: bool = False,
 ) -> Comparison:
-    """Compare results with their golden, and tell rounding from a bug.
+    """Compare results with a golden, and tell rounding from a bug.
 
     The verdict is one of five rungs, the best that applies (docs/golden.md has the definitions):
 
@@ -113,9 +114,9 @@ def compare(
     ``different``   none of these
     ==============  ==============================================================================
 
-    `tie` and `variant` need the inputs: with two arrays alone no tie is claimed. Codes of int4,
-    hifloat8 and float8 are judged by the numbers that they stand for, which the operator's own
-    arguments say: int4 packed in int32 or an element each, hifloat8 and float8 as bytes, too.
+    `tie` and `variant` need the inputs: a comparison of two arrays alone never ends in `tie`. Codes
+    of int4, hifloat8 and float8 are judged by the numbers that they stand for, which the operator's
+    own arguments say: int4 packed in int32 or an element each, hifloat8 and float8 as bytes, too.
 
     Args:
         actual: what is to be judged: an array, or a tuple or dict of arrays, None for an output
@@ -124,28 +125,29 @@ def compare(
             operator and no names say that it is a list of outputs. Where `op` computes the golden,
             an array alone is the operator's first output, and no other is compared.
         golden: what it should be, in the same form. None where `op` computes it. An output that
-            only one of the two has is `different`, unless the other says None of it.
+            only one side has is `different`, unless the other side gives None for it.
         op: the operator, as a name or a function. With `inputs` it computes the golden; beside a
             golden it names the outputs.
-        inputs: the operator's arguments by their names, attributes too; or a tuple or list of them
-            in its order, or its first one alone.
+        inputs: the operator's arguments by name, attributes included; or a tuple or list of them in
+            the operator's order, or its first argument alone.
         numerics: the arithmetic profile to compute the golden with.
-        atol: the greatest difference that is tolerated; a dict gives one per output. None: none.
+        atol: the greatest difference that is tolerated; a dict gives one per output. None means
+            none.
         rtol: the same relative to the golden: ``|actual - golden| <= atol + rtol * |golden|``.
         preset: the acceptance rule of another tool instead: ``exact``, ``off_by_one``,
             ``thousandth`` (or ``双千分之一``), ``sqnr=40`` (any number of dB), ``cann``,
             ``cann-en``, ``msprobe``.
         variant: the name of a formula that is accepted too (:func:`list_variants`).
         names: names of the outputs, where no operator gives them.
-        axis: one along which to say where differences lie, besides rows and columns.
+        axis: an axis along which the report also locates differences, besides rows and columns.
         progress: called with (elements compared, elements in all) of each output, now and then.
-        allow_constant: whether a golden that holds one value only is meant: else `refusal` says so.
+        allow_constant: accept a golden that holds one value only; otherwise `refusal` says so.
 
     Returns:
-        A :class:`Comparison`. It passes if every output does; its rung is the worst output's, what
-        fails being worse than whatever passes. Nothing is refused here: empty or constant arrays
-        compare as what they are, and `refusal` says why they could only pass, for which
-        :func:`npu_quant.testing.assert_golden` refuses them.
+        A :class:`Comparison`. It passes if every output passes; its rung is the worst output's, and
+        any rung that fails is worse than any that passes. This function refuses no comparison: it
+        compares empty or constant arrays, and `refusal` says why they could only pass;
+        :func:`npu_quant.testing.assert_golden` refuses them for that reason.
 
     Raises:
         DTypeError: an argument is no array, or of a dtype that cannot be compared.
@@ -302,7 +304,7 @@ def _operator(golden: Any, request: Request) -> tuple[str | None, Sequence[str] 
     if request.op is None:
         return None, checked_names(request.names)
     if request.names is not None:
-        raise ParamError("names are given by op.")
+        raise ParamError("op gives the names of the outputs; leave names.")
     return name_of(request.op), outputs_of(request.op)
 
 
@@ -314,21 +316,21 @@ def explain(
     numerics: str | None = None,
     progress: Progress | None = None,
 ) -> Explanation:
-    """Try every named formula of an operator on its inputs, and rank them by what they get right.
+    """Try every named formula of an operator on its inputs, and rank them by how well they fit.
 
     Args:
-        actual: what the operator gave: its first output, a tuple in its order with None for what
-            is not at hand, or a dict by the outputs' names.
+        actual: the operator's results: its first output, a tuple in its order with None for an
+            output that is not at hand, or a dict by the outputs' names.
         op: the operator or its name.
-        inputs: its arguments, as :func:`compare` takes them.
+        inputs: the operator's arguments, as :func:`compare` takes them.
         numerics: the arithmetic profile of the golden, by default the current one; the formulas
             do not depend on it.
         progress: called with (elements tried, elements in all), now and then.
 
     Returns:
-        An :class:`Explanation`: print it, or look at ``matches`` and ``ranked``. Of more than 4
-        million elements the nearest formulas are counted on all, the others on a sample of rows
-        (``estimated``); ``matches`` give every element.
+        An :class:`Explanation`: print it, or look at ``matches`` and ``ranked``. With more than 4
+        million elements, the nearest formulas are counted on all of them, and the others on a
+        sample of rows (``estimated``). The formulas in ``matches`` give every element.
 
     Raises:
         ParamError: `op` or `inputs` do not fit, or an actual output has another shape.

@@ -1,19 +1,19 @@
 """The operators, a page each: signature, documentation, and ``reference()`` in plain NumPy.
 
-``out`` may be an earlier result; after Ctrl-C it holds some new elements and some old ones. Without
-memory for results there is a MemoryError. What ends with "_" has no ``out``: it writes into its
-first argument, which it returns.
+``out`` may be an earlier result; after Ctrl-C it holds some new elements and some old ones. If
+there is no memory for the results, the operator raises MemoryError. An operator whose name ends
+with "_" has no ``out``: it writes into its first argument, and returns it.
 
-What the pages say of arrays holds for torch's CPU tensors of the same dtypes, which are read and
-written where they lie:
+Everything the pages say about arrays also holds for torch's CPU tensors of the same dtypes.
+Operators read and write tensors in place:
 
 * Results are tensors if the first argument is one, else arrays; the other arguments may be either.
-  What ``out`` holds, arrays or tensors, is returned as it is.
-* Tensors without axes are taken for numbers, too, as torch does.
+  Arrays and tensors in ``out`` are returned as they are.
+* A tensor without axes also serves as a number, as in torch.
 * A tensor is refused (DTypeError, with what to pass instead) if it requires grad, whatever
-  ``torch.no_grad()`` says; if it is on another device, sparse, quantized or yet to be negated; or
-  if it stands for others, as under ``torch.func.vmap``. torch.compile breaks its graph at an
-  operator, which then runs as ever.
+  ``torch.no_grad()`` says; if it is on another device, sparse, quantized or has a pending negation;
+  or if it stands for other tensors, as under ``torch.func.vmap``. torch.compile breaks its graph at
+  an operator, which then runs as usual.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ class AddRmsNormResult(NamedTuple):
     y: NDArray[Any]
     """The norm of the sum, of x1's shape and dtype."""
     rstd: NDArray[np.float32]
-    """What rows are multiplied by, of x1's shape with 1 for each axis of gamma."""
+    """float32, the formula's rstd: of x1's shape with 1 for each axis of gamma."""
     x: NDArray[Any]
     """``x1 + x2``, of x1's shape and dtype."""
 
@@ -31,7 +31,7 @@ def npu_add_rms_norm(
     out: tuple[Array | None, Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> AddRmsNormResult:
-    """Add, normalize by the root of the mean square, and scale by gamma.
+    """Add, normalize by the root mean square, and scale by gamma.
 
     ::
 
@@ -40,27 +40,28 @@ def npu_add_rms_norm(
         rstd = 1 / sqrt(mean(s * s) + epsilon)    over the axes of gamma
         y    = s * rstd * gamma                   rounded to x1's dtype
 
-    That formula is torch_npu's. How it is rounded is written nowhere, and is this library's choice:
-    it is ``s`` that is normalized, not its rounded copy ``x``; every operation is one IEEE float32
-    operation per element, from left to right, the mean's sum has a fixed order (docs/numerics.md
-    5), 16-bit inputs are widened exactly, and ``y`` is rounded to 16 bits once, at the end.
+    The formula is torch_npu's. No document says how it is rounded; this library chose: ``s`` is
+    normalized, not its rounded copy ``x``; every operation is one IEEE float32 operation per
+    element, from left to right, the sum in the mean has a fixed order (docs/numerics.md 5); 16-bit
+    inputs are widened exactly; ``y`` is rounded to 16 bits once, at the end.
 
     Args:
-        x1: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 8. Any strides,
-            unaligned and read-only arrays included, here and below.
+        x1: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 8. It may have any
+            strides and be unaligned or read-only; so may the arrays below.
         x2: of x1's shape and dtype.
-        gamma: the norm's weight, of x1's dtype and the shape of its last axes, rank 1 to 8. The
-            norm runs over all of its axes.
-        epsilon: any number, rounded to float32 first.
-        out: where to write ``(y, rstd, x)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other and the inputs; None for one that is not wanted.
+        gamma: the norm's weight, of x1's dtype and of the shape of x1's last axes, rank 1 to 8. The
+            norm is taken over all axes of gamma.
+        epsilon: any number; it is rounded to float32 first.
+        out: where to write ``(y, rstd, x)``: arrays of exactly the result's shapes and dtypes, with
+            any strides and no memory shared with each other or the inputs. None stands for an
+            output that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y, rstd, x)``: y and x of x1's shape and dtype, rstd float32 with the axes of gamma
-        replaced by 1: of x1 (2, 3, 4, 8) and gamma (4, 8) it is (2, 3, 1, 1).
+        ``(y, rstd, x)``: y and x have x1's shape and dtype; rstd is float32 with a 1 for each axis
+        of gamma: for x1 (2, 3, 4, 8) and gamma (4, 8) its shape is (2, 3, 1, 1).
 
-    Rounding is to nearest, ties to even. Rows out of the ordinary:
+    Rounding is to nearest, ties to even. Edge cases, by row:
 
     ======================================  =========  ==============  ====================
     row of s                                x          rstd            y
@@ -68,13 +69,13 @@ def npu_add_rms_norm(
     all zero, epsilon 0                     0          inf             NaN everywhere
     holds NaN (or inf - inf)                NaN there  NaN             NaN everywhere
     holds inf or -inf, no NaN               inf there  0               NaN for it, others 0
-    its sum of squares overflows            finite     0               0 everywhere
+    sum of squares overflows                finite     0               0 everywhere
     element beyond x1's dtype               inf there  by the formula  by the formula
     mean square + epsilon negative, or NaN  s          NaN             NaN everywhere
-    without elements                        empty      NaN             empty
+    no elements                             empty      NaN             empty
     ======================================  =========  ==============  ====================
 
-    Other rows are those of :func:`npu_quant.npu_rms_norm`.
+    For other rows see :func:`npu_quant.npu_rms_norm`.
 
     Raises:
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
@@ -92,9 +93,10 @@ def npu_add_rms_norm(
         array([[ 2., -2.,  2., -2.]], dtype=float16)
 
     Source: torch_npu.npu_add_rms_norm and aclnnAddRmsNorm (hicann/ops-nn ``norm/add_rms_norm``,
-    Ascend/op-plugin). Atlas A2 and A3 norm the rounded ``x``, and round ``s * rstd`` to 16 bits
-    before gamma; the 950 does as here, but for the order of its sum. The documents have an
-    infinite input become infinite, which the formula does not.
+    Ascend/op-plugin). Atlas A2 and A3 normalize the rounded ``x``, and round ``s * rstd`` to 16
+    bits before they multiply by gamma; the 950 computes as here, except for the order of its sum.
+    According to the documents an infinite input gives an infinite output; by the formula it does
+    not.
     """
     return _core.npu_add_rms_norm(AddRmsNormResult, x1, x2, gamma, epsilon, out, numerics)
 

@@ -1,4 +1,4 @@
-"""npu_add_rms_norm_dynamic_quant: a sum, its RMS norm, and codes by a scale for each row."""
+"""npu_add_rms_norm_dynamic_quant: a sum, its RMS norm, and its codes with one scale per row."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class AddRmsNormDynamicQuantResult(NamedTuple):
     """What :func:`npu_add_rms_norm_dynamic_quant` returns; a field is None where ``out`` has it."""
 
     y1: NDArray[Any]
-    """Codes of the norm, or of it times ``smooth_scale1``."""
+    """Codes of the norm, times ``smooth_scale1`` if that is given."""
     y2: NDArray[Any]
-    """Codes of the norm times ``smooth_scale2``; a zero of shape () where they are not computed."""
+    """Codes of the norm times ``smooth_scale2``; a zero of shape () if they are not computed."""
     x_out: NDArray[Any]
     """The sum, of x1's shape and dtype."""
     scale1: NDArray[np.float32]
-    """Those of ``y1``, one per row, of ``x1.shape[:-1]``."""
+    """Scales of ``y1``, one per row, of shape ``x1.shape[:-1]``."""
     scale2: NDArray[np.float32]
-    """Those of ``y2``, likewise."""
+    """Scales of ``y2``, of the same shape."""
 
 
 def npu_add_rms_norm_dynamic_quant(
@@ -43,7 +43,7 @@ def npu_add_rms_norm_dynamic_quant(
     out: tuple[Array | None, ...] | None = None,
     numerics: str | None = None,
 ) -> AddRmsNormDynamicQuantResult:
-    """Add, normalize by the root of the mean square, scale by gamma, and quantize each row.
+    """Add, normalize by the root mean square, scale by gamma, and quantize per row.
 
     ::
 
@@ -56,40 +56,41 @@ def npu_add_rms_norm_dynamic_quant(
         y1     = code(v1 / scale1)                  the nearest of y_dtype, saturated
         y2, scale2                                  likewise, by smooth_scale2
 
-    Every operation is one IEEE float32 operation per element, from left to right, and the mean's
-    sum has a fixed order (docs/numerics.md 5); 16-bit inputs are widened exactly. It is ``s`` that
-    is normalized, not its rounded copy ``x_out``.
+    Every operation is one IEEE float32 operation per element, from left to right, and the sum in
+    the mean has a fixed order (docs/numerics.md 5); 16-bit inputs are widened exactly. The norm is
+    taken of ``s``, not of its rounded copy ``x_out``.
 
     Args:
-        x1: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 2 to 8. Any strides,
-            unaligned and read-only arrays included, here and below. A row is its last axis, of D
-            elements.
+        x1: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 2 to 8. It may have any
+            strides and be unaligned or read-only; so may the arrays below. A row is along the last
+            axis, and has D elements.
         x2: of x1's shape and dtype.
         gamma: the norm's weight, of x1's dtype, ``(D,)`` or ``(1, D)``.
-        smooth_scale1: factors of the elements of ``y1``, as gamma; None for none.
-        smooth_scale2: those of ``y2``, likewise.
-        beta: the norm's bias, as gamma; None for nothing.
-        epsilon: any number, rounded to float32 first.
+        smooth_scale1: factors that multiply ``t`` for ``y1``, of gamma's dtype and shapes; None for
+            no factors.
+        smooth_scale2: the same for ``y2``.
+        beta: the norm's bias, of gamma's dtype and shapes; None for no bias.
+        epsilon: any number; it is rounded to float32 first.
         output_mask: whether to compute ``y1`` and ``y2``, with their scales: two booleans, not both
-            False. None: ``y1``, and ``y2`` if both smooth scales are given. There are no smooth
-            scales for what is not computed.
-        y_dtype: the format of ``y1`` and ``y2``: int8, which None means, too, int4, hifloat8,
-            float8_e5m2 or float8_e4m3fn, as torch_npu's code (258, 285, 290, 291, 292), torch's
-            (1, 16, 23, 24), dtype or name. How arrays hold them:
-            :func:`npu_quant.npu_quantize`.
+            False. None: ``y1``, and ``y2`` if both smooth scales are given. An output that is not
+            computed has no smooth scale.
+        y_dtype: the format of ``y1`` and ``y2``: int8 (also None), int4, hifloat8, float8_e5m2 or
+            float8_e4m3fn, given as torch_npu's number (258, 285, 290, 291, 292), torch's number (1,
+            16, 23, 24), a dtype or a name. :func:`npu_quant.npu_quantize` says how arrays hold
+            them.
         out: where to write ``(y1, y2, x_out, scale1, scale2)``: arrays of exactly the result's
-            shapes and dtypes, any strides, apart from each other and the inputs; None for one that
-            is not wanted.
+            shapes and dtypes, with any strides and no memory shared with each other or the inputs.
+            None stands for an output that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y1, y2, x_out, scale1, scale2)``: codes of x1's shape; but that int4, 8 codes to an
-        element, needs a last axis of a multiple of 8, of which it has an eighth. What is not
-        computed is a zero of shape ``()``. The way back to about ``v1`` is
-        ``y1 * scale1[..., None]``.
+        ``(y1, y2, x_out, scale1, scale2)``: the codes have x1's shape; int4 packs 8 codes into an
+        element: x1's last axis must be a multiple of 8, and the codes have an eighth of it. An
+        output that is not computed is a zero of shape ``()``. ``y1 * scale1[..., None]``
+        dequantizes to about ``v1``.
 
-    Rounding is to nearest, ties to even, in hifloat8 away from zero. Rows out of the ordinary, with
-    int8:
+    Rounding is to nearest, ties to even; in hifloat8 ties go away from zero. Edge cases, by row,
+    with int8:
 
     ==========================================  =======  =========  ================================
     row                                         scale1   x_out      y1 (scale2 and y2 likewise)
@@ -97,11 +98,11 @@ def npu_add_rms_norm_dynamic_quant(
     v1 all zero                                 0        s          0
     s holds NaN (or inf - inf), or infinity     NaN      as it is   0 everywhere: t is NaN there
     s all zero, epsilon 0                       NaN      0          0 everywhere: 0 * inf
-    its sum of squares overflows                0        finite     0, as t is; a beta as beta says
+    sum of squares overflows                    0        finite     t is 0 or beta: codes of that
     element beyond x1's dtype                   finite   inf there  by the formula: s is finite
     mean square + epsilon negative, or NaN      NaN      s          0 everywhere
     v1 holds inf, no NaN (gamma, smooth_scale)  inf      s          0 everywhere
-    without elements                            0        empty      empty
+    no elements                                 0        empty      empty
     ==========================================  =======  =========  ================================
 
     Raises:

@@ -1,4 +1,4 @@
-"""npu_add_rms_norm_quant: a residual sum, its RMS norm, and codes of that, in one step."""
+"""npu_add_rms_norm_quant: a residual sum, its RMS norm, and codes of the norm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class AddRmsNormQuantResult(NamedTuple):
     """What :func:`npu_add_rms_norm_quant` returns; a field is None where ``out`` holds None."""
 
     y1: NDArray[Any]
-    """Codes by scales1 and zero_points1, of x1's shape: int8, or as dst_type says."""
+    """Codes by scales1 and zero_points1, of x1's shape: int8, or dst_type."""
     y2: NDArray[Any]
     """Codes by scales2 and zero_points2, of x1's shape; all zero bytes without scales2."""
     x: NDArray[Any]
@@ -40,7 +40,7 @@ def npu_add_rms_norm_quant(
     out: tuple[Array | None, Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> AddRmsNormQuantResult:
-    """Add, normalize by the root of the mean square, scale by gamma, and quantize.
+    """Add, normalize by the root mean square, scale by gamma, and quantize.
 
     ::
 
@@ -52,42 +52,45 @@ def npu_add_rms_norm_quant(
         y2   = code(t / scales2 + zero_points2)   likewise
 
     With ``div_mode=False`` the scales multiply: ``t * scales1``. Every operation is one IEEE
-    float32 operation per element, from left to right, and the mean's sum has a fixed order
+    float32 operation per element, from left to right, and the sum in the mean has a fixed order
     (docs/numerics.md 5); 16-bit inputs are widened exactly, int32 zero points rounded to float32.
-    It is ``s`` that is normalized, not its rounded copy ``x``.
+    The norm is taken of ``s``, not of its rounded copy ``x``.
 
     Args:
-        x1: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 8. Any strides,
-            unaligned and read-only arrays included, here and below.
+        x1: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 8. It may have any
+            strides and be unaligned or read-only; so may the arrays below.
         x2: of x1's shape and dtype.
-        gamma: the norm's weight, of x1's dtype and the shape of its last axes, rank 1 to 8. The
-            norm runs over all of its axes.
-        scales1: what ``t`` is divided by, float32 or of x1's dtype: of gamma's shape, of its last
-            axis (with or without ones before it), or one element. Any sign.
-        zero_points1: what is added before rounding: int32, float32 or of x1's dtype, shapes as for
-            scales1 but its own; None for nothing.
-        beta: the norm's bias, of gamma's shape and dtype; None for nothing.
-        scales2: as scales1, for ``y2``; None for no ``y2``.
-        zero_points2: as zero_points1, for ``y2``; without scales2 it is checked, and not used.
+        gamma: the norm's weight, of x1's dtype and of the shape of x1's last axes, rank 1 to 8. The
+            norm is taken over all axes of gamma.
+        scales1: divides ``t`` (multiplies it with ``div_mode=False``). float32 or of x1's dtype: of
+            gamma's shape, of gamma's last axis (with or without axes of 1 before it), or one
+            element. Any sign.
+        zero_points1: added before rounding: int32, float32 or of x1's dtype. Any of the shapes that
+            scales1 may have; None for no zero point.
+        beta: the norm's bias, of gamma's shape and dtype; None for no bias.
+        scales2: the same as scales1, for ``y2``; None for no ``y2``.
+        zero_points2: the same as zero_points1, for ``y2``; without scales2 it is checked but not
+            used.
         axis: -1.
-        epsilon: any number, rounded to float32 first.
-        div_mode: whether to divide by the scales or to multiply.
-        dst_type: the format of ``y1`` and ``y2``: int8, which None means, too, int4, hifloat8,
-            float8_e5m2 or float8_e4m3fn, as torch_npu's code (258, 285, 290, 291, 292), torch's
-            (1, 16, 23, 24), dtype or name. How arrays hold them:
-            :func:`npu_quant.npu_quantize`.
-        out: where to write ``(y1, y2, x)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other and the inputs; None for one that is not wanted.
+        epsilon: any number; it is rounded to float32 first.
+        div_mode: True divides by the scales, False multiplies by them.
+        dst_type: the format of ``y1`` and ``y2``: int8 (also None), int4, hifloat8, float8_e5m2 or
+            float8_e4m3fn, given as torch_npu's number (258, 285, 290, 291, 292), torch's number (1,
+            16, 23, 24), a dtype or a name. :func:`npu_quant.npu_quantize` says how arrays hold
+            them.
+        out: where to write ``(y1, y2, x)``: arrays of exactly the result's shapes and dtypes, with
+            any strides and no memory shared with each other or the inputs. None stands for an
+            output that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y1, y2, x)``: codes, codes and x1's dtype, each of x1's shape; but that int4, 8 codes to
-        an element, needs a last axis of a multiple of 8, of which it has an eighth. The way back
-        to about ``t`` is ``(y1 - zero_points1) * scales1``.
+        ``(y1, y2, x)``: codes, codes, and x of x1's dtype, each of x1's shape. int4 packs 8 codes
+        into an element: x1's last axis must be a multiple of 8, and the codes have an eighth of it.
+        ``(y1 - zero_points1) * scales1`` dequantizes to about ``t``.
 
-    Rounding is to nearest, ties to even, in hifloat8 away from zero, after the zero point is added.
-    Out of the ordinary, in int8; other formats end at their own codes, and float8 keeps the sign of
-    a zero, as in :func:`npu_quant.npu_quantize`:
+    Rounding comes after the zero point is added, and is to nearest, ties to even; in hifloat8 ties
+    go away from zero. Edge cases, in int8; other formats end at their own codes, and float8 keeps
+    the sign of a zero, as in :func:`npu_quant.npu_quantize`:
 
     ==========================================  ===============  ===================================
     what                                        x                y1 (y2 likewise)
@@ -127,8 +130,8 @@ def npu_add_rms_norm_quant(
 
     Source: aclnnAddRmsNormQuant and torch_npu.npu_add_rms_norm_quant (hicann/ops-nn
     ``norm/add_rms_norm_quant`` and ``norm/add_rms_norm_quant_v2``, Ascend/op-plugin). The A2 and A3
-    devices take 16-bit types; float16 is rounded to 16 bits on the way there, so their codes may
-    differ by one. They leave ``y2`` unwritten where scales2 is missing.
+    devices take 16-bit types. They round float16 to 16 bits on the way, so their codes may differ
+    by one; and they do not write ``y2`` if scales2 is missing.
     """
     return _core.npu_add_rms_norm_quant(
         AddRmsNormQuantResult,

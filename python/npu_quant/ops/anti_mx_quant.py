@@ -1,4 +1,4 @@
-"""npu_anti_mx_quant: from codes and a scale for each block back to floats."""
+"""npu_anti_mx_quant: codes and block scales back to floats."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def npu_anti_mx_quant(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Turn the codes of MX blocks back into values, by a power of two for each 32 along an axis.
+    """Dequantize MX codes with one power of two for each block of 32 along an axis.
 
     ::
 
@@ -32,32 +32,33 @@ def npu_anti_mx_quant(
     is then rounded to ``dst_type``.
 
     Args:
-        x: float8_e4m3fn or float8_e5m2 (of ``ml_dtypes``); or uint8 for float4, 2 codes in each,
-            the first its low nibble. Of rank 1 to 7. Any strides, unaligned and read-only arrays
-            included, here and below. float8 that lies in uint8, or in V1 as ``np.load`` gives it,
-            is ``x.view(ml_dtypes.float8_e4m3fn)``.
+        x: float8_e4m3fn or float8_e5m2 (of ``ml_dtypes``); or uint8 for float4, 2 codes in each
+            byte, the first in its low nibble. Rank 1 to 7. It may have any strides and be unaligned
+            or read-only; so may the arrays below. Pass float8 codes held in uint8, or in V1 as
+            ``np.load`` returns them, as ``x.view(ml_dtypes.float8_e4m3fn)``.
         mxscale: uint8, or ``ml_dtypes.float8_e8m0fnu``, as :func:`npu_dynamic_mx_quant` gives it:
-            the result's shape in which ``axis``, of ``nb`` blocks, is ``ceil(nb / 2)``, and a last
-            axis of 2; ``mxscale[..., p, ..., j]`` is block ``2 p + j``. Blocks are of 32: larger
-            ones may have a mxscale of the same shape, and then give wrong values, no error.
-        axis: along which the blocks lie. None means -1.
-        dst_type: the type of the result: bfloat16, which None means, too, float16 or float32, as
-            torch_npu's code (15, 5, 6), dtype or name.
-        src_type: the format of x, in any of these ways: of float8 its dtype, of uint8 float4_e2m1
-            (296), which None means, too, or float4_e1m2 (297).
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs.
+            the result's shape with ``axis``, of ``nb`` blocks, replaced by ``ceil(nb / 2)``, and an
+            added last axis of 2; ``mxscale[..., p, ..., j]`` is the byte of block ``2 p + j``.
+            Blocks have 32 elements. The mxscale of larger blocks may have the same shape: it then
+            gives wrong values, and no error.
+        axis: the axis along which the blocks lie. None means -1.
+        dst_type: the type of the result: bfloat16 (also None), float16 or float32, given as
+            torch_npu's number (15, 5, 6), a dtype or a name.
+        src_type: the format of x, given in the same ways: for float8 its dtype; for uint8
+            float4_e2m1 (296, also None) or float4_e1m2 (297).
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        The values, of x's shape; of float4 with twice the last axis.
+        The values, of x's shape; for float4 with twice the last axis.
 
-    Rounding is to nearest, ties to even. Out of the ordinary:
+    Rounding is to nearest, ties to even. Edge cases:
 
     ==========================================  ===============================================
     what                                        y
     ==========================================  ===============================================
-    byte 255                                    NaN, of zero codes, too
+    byte 255                                    NaN, also for codes of 0
     byte 0                                      the power is 2^-127
     codes of NaN: float8_e4m3fn 7F and FF,      NaN
     float8_e5m2 7D to 7F, FD to FF
@@ -82,7 +83,7 @@ def npu_anti_mx_quant(
         array([ 1., -2.,  6., -4.], dtype=float32)
 
     Source: torch_npu.npu_anti_mx_quant (hicann/ops-nn ``quant/anti_mx_quant``, Ascend/op-plugin).
-    Its kernel takes the last axis alone, and saturates where this function gives infinities.
+    Its kernel takes only the last axis, and saturates where this function gives infinities.
     """
     return _core.npu_anti_mx_quant(x, mxscale, axis, dst_type, src_type, out, numerics)
 

@@ -1,4 +1,4 @@
-"""npu_anti_quant: from codes back to float16 or bfloat16."""
+"""npu_anti_quant: codes and scales back to float16 or bfloat16."""
 
 from __future__ import annotations
 
@@ -22,37 +22,38 @@ def npu_anti_quant(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Turn codes back into values, by one scale for all or one per channel.
+    """Dequantize codes with one scale per tensor or per channel.
 
     ::
 
         y = (c + offset) * scale          c: the number that a code stands for
 
     Sum and product are one IEEE float32 operation each (docs/numerics.md 9); the product is then
-    rounded to ``dst_dtype``. Without an offset nothing is added. The offset is *added*: after
-    :func:`npu_quant.npu_quantize` it is minus the zero point.
+    rounded to ``dst_dtype``. Without an offset nothing is added. The offset is *added*: to
+    dequantize the codes of :func:`npu_quant.npu_quantize`, pass minus the zero point.
 
     Args:
         x: int8, float8_e4m3fn or float8_e5m2 (of ``ml_dtypes``); int32 for int4, 8 codes in an
-            element, the first its low nibble; or uint8 for hifloat8. Of rank 1 to 8. Any strides,
-            unaligned and read-only arrays included, here and below.
-        scale: float32, or for integers bfloat16 (``ml_dtypes.bfloat16``): 1-D of one element, or
-            of the length of the result's last axis, or of the one before it; where both have this
-            length, it is the last one. Or of x's rank, with ones but for one of these axes, such
-            as ``(16, 1)``. For a 1-D x: one element, or as many as the result has. Any sign.
-        offset: of scale's dtype and shape; None for nothing.
-        dst_dtype: the type of the result: float16, which None means, too, or bfloat16, as
-            torch_npu's code (5, 15), dtype or name.
-        src_dtype: what x holds, in any of these ways: None, or int4 for int32, hifloat8 for uint8,
-            x's dtype for any other.
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs.
+            element, the first in its low nibble; or uint8 for hifloat8. Rank 1 to 8. It may have
+            any strides and be unaligned or read-only; so may the arrays below.
+        scale: float32, or for integer codes also bfloat16 (``ml_dtypes.bfloat16``). Either 1-D: one
+            element, or as many as the result's last axis or the axis before it has; if both axes
+            have this length, scale belongs to the last axis. Or of x's rank, with an axis of 1
+            everywhere but at one of these two axes, such as ``(16, 1)``. For a 1-D x: one element,
+            or as many as the result has. Any sign.
+        offset: of scale's dtype and shape; None for no offset.
+        dst_dtype: the type of the result: float16 (also None) or bfloat16, given as torch_npu's
+            number (5, 15), a dtype or a name.
+        src_dtype: the format of the codes in x, given in the same ways: None, or int4 for int32,
+            hifloat8 for uint8, and x's dtype otherwise.
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        The values, of x's shape; of int4 with 8 times the last axis.
+        The values, of x's shape; for int4 with 8 times the last axis.
 
-    Rounding is to nearest, ties to even. Out of the ordinary:
+    Rounding is to nearest, ties to even. Edge cases:
 
     ==========================================  ===================================================
     what                                        y
@@ -71,8 +72,8 @@ def npu_anti_quant(
     codes of inf: hifloat8 6F, EF,              by the formula
     float8_e5m2 7C, FC
     float8 -0, no offset                        0 with the sign of the product
-    x + offset, or the product, next to a tie   rounded to float32 first, so perhaps onto the tie
-    a length that fits both axes, 1-D scale     the last axis
+    sum or product next to a rounding tie       rounded to float32 first, so perhaps onto the tie
+    1-D scale whose length fits both axes       it belongs to the last axis
     no elements                                 empty; the rules for scale and offset hold
     ==========================================  ===================================================
 

@@ -1,4 +1,4 @@
-"""npu_convert_weight_to_int4pack: codes of 4 bits, an element for each, eight to an element."""
+"""npu_convert_weight_to_int4pack: 4-bit codes packed, eight to an element."""
 
 from __future__ import annotations
 
@@ -18,37 +18,39 @@ def npu_convert_weight_to_int4pack(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Pack codes of int4 or float4_e2m1 that have an element each, eight to an element.
+    """Pack codes of int4 or float4_e2m1: from one code per element to eight per element.
 
     ::
 
-        y_i = code_0 | code_1 << 4 | ... | code_7 << 28          of weight's elements 8 i to 8 i + 7
+        y_i = code_0 | code_1 << 4 | ... | code_7 << 28      weight's elements 8 i to 8 i + 7
 
-    The code of an int32 is its low 4 bits. The code of a float32 is that of the number of
-    float4_e2m1 whose first 10 bits are the float32's: 0, 0.5, 1, 1.5, 2, 3, 4, 6 have 0 to 7, and
-    negative ones 8 more (docs/numerics.md 16). :func:`npu_quant.formats.unpack_int4` undoes it.
+    The code of an int32 is its low 4 bits. The code of a float32 is the code of the float4_e2m1
+    number with the same first 10 bits: 0, 0.5, 1, 1.5, 2, 3, 4, 6 have the codes 0 to 7, and
+    negative numbers have 8 more (docs/numerics.md 16). :func:`npu_quant.formats.unpack_int4` undoes
+    it.
 
     Args:
         weight: int32 or float32, of rank 2 or 3, without an axis of length 0; the last axis is a
-            multiple of 8. Any strides, unaligned and read-only arrays included.
-        inner_k_tiles: torch_npu's; without effect.
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from weight.
+            multiple of 8. It may have any strides and be unaligned or read-only.
+        inner_k_tiles: torch_npu's argument; it has no effect.
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with weight.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        Of weight's dtype and shape, but for the last axis, which is an eighth. float32 is a mere
-        carrier of the bits, some of which are NaN: pass them on, but do not compute with them.
+        An array of weight's dtype and shape, with an eighth of the last axis. A float32 result only
+        carries the bits of the codes, and some of its elements are NaN: pass it on, but do not
+        compute with it.
 
-    Rounding does not take place. Out of the ordinary:
+    Rounding does not take place. Edge cases:
 
     ==========================================  ===================================================
     what                                        code
     ==========================================  ===================================================
     int32 beyond -8 to 7                        the low 4 bits all the same: 8 becomes -8
     float32 -0.0                                8
-    float32 between the numbers                 that of the number with the same first 10 bits, such
-                                                as 6 for 7.5; 0 where there is none, as for 0.75, 8
+    a float32 between these numbers             that of the same first 10 bits, such as 6 for 7.5;
+                                                0 if no number has them, as for 0.75 and 8
     float32 infinite, NaN                       0
     float32 subnormal                           0 below 2^-127, with the sign; 0 above
     inner_k_tiles                               the same, whatever it is
@@ -69,8 +71,8 @@ def npu_convert_weight_to_int4pack(
         np.True_
 
     Source: torch_npu.npu_convert_weight_to_int4pack (Ascend/op-plugin), which calls
-    aclnnConvertWeightToINT4Pack (hicann/ops-nn ``matmul/convert_weight_to_int4_pack``). That also
-    gives FRACTAL_NZ, which is no layout of NumPy's.
+    aclnnConvertWeightToINT4Pack (hicann/ops-nn ``matmul/convert_weight_to_int4_pack``). The C
+    function also returns the layout FRACTAL_NZ, which NumPy does not have.
     """
     return _core.npu_convert_weight_to_int4pack(weight, inner_k_tiles, out, numerics)
 

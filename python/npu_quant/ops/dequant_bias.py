@@ -1,4 +1,4 @@
-"""npu_dequant_bias: from a quantized product's int32 sums to float16 or bfloat16."""
+"""npu_dequant_bias: the int32 sums of a quantized product as float16 or bfloat16."""
 
 from __future__ import annotations
 
@@ -22,35 +22,36 @@ def npu_dequant_bias(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Turn the int32 sums of a product of codes into values: scales, and a bias.
+    """Dequantize the int32 sums of a product of codes, with scales and a bias.
 
-    Of row m and column n::
+    For row m and column n::
 
         v = (x + bias[n]) * weight_scale[n] * activation_scale[m]         an int32 bias
         v = x * weight_scale[n] * activation_scale[m] + bias[n]           a float bias
         y = v, rounded to output_dtype
 
-    The int32 sum wraps around; then every step is one IEEE float32 operation, in this order
-    (docs/numerics.md 18): x becomes float32, by one rounding, then there are a product or two, and
-    the sum. 16-bit inputs are widened exactly. What is None does not take part.
+    A sum with an int32 bias wraps around. Every later step is one IEEE float32 operation, in this
+    order (docs/numerics.md 18): one rounding turns x into float32, then come one or two products,
+    then the sum with a float bias. 16-bit inputs are widened exactly. An argument that is None is
+    left out of the formula.
 
     Args:
-        x: int32, of shape (M, N). Any strides, unaligned and read-only arrays included, here and
-            below.
+        x: int32, of shape (M, N). It may have any strides and be unaligned or read-only; so may the
+            arrays below.
         weight_scale: float32 or bfloat16 (``ml_dtypes.bfloat16``), of shape (N,). Any sign.
         activation_scale: float32, of shape (M,), or None.
         bias: int32, float32, float16 or bfloat16, of shape (N,), or None.
-        output_dtype: the type of the result: float16, which None means, too, or bfloat16, as
-            torch_npu's code (5 or 257, 15 or 283), dtype or name. torch_npu's documents have
-            bfloat16 with a weight_scale of bfloat16 alone, and float16 with one of float32.
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs.
+        output_dtype: the type of the result: float16 (also None) or bfloat16, given as torch_npu's
+            number (5 or 257, 15 or 283), a dtype or a name. torch_npu's documents allow bfloat16
+            only with a bfloat16 weight_scale, and float16 only with a float32 one.
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         The values, of x's shape.
 
-    Rounding is to nearest, ties to even. Out of the ordinary:
+    Rounding is to nearest, ties to even. Edge cases:
 
     ==========================================  ===================================================
     what                                        y
@@ -60,11 +61,11 @@ def npu_dequant_bias(
     beyond output_dtype's range                 inf or -inf: float16 ends at 65504, from 65520 on
                                                 values are inf
     below output_dtype's normal range           subnormal, or 0 with the sign of v
-    v next to a tie of output_dtype             rounded to float32 first, so perhaps onto the tie
-    x is 0                                      0 with the scales' sign, a float bias added
-    a scale is 0 or -0.0                        0 with the sign of the product, a float bias added
+    v next to a rounding tie                    rounded to float32 first, so perhaps onto the tie
+    x is 0                                      0 with the scales' sign, plus a float bias
+    a scale is 0 or -0.0                        0 with the sign of the product, plus a float bias
     a scale is infinite                         inf or -inf, by the signs; NaN if the rest is 0
-    a bias is infinite                          inf or -inf; NaN if the product is the other one
+    a bias is infinite                          inf or -inf; NaN if the product is the opposite one
     NaN in a scale or a bias                    NaN
     no elements                                 empty; the rules for the other arrays hold
     ==========================================  ===================================================

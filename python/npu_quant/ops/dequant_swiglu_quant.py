@@ -1,4 +1,4 @@
-"""npu_dequant_swiglu_quant: sums dequantized, a gated linear unit, and codes of that."""
+"""npu_dequant_swiglu_quant: dequantized sums, a gated linear unit, and its codes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class DequantSwigluQuantResult(NamedTuple):
     """What :func:`npu_dequant_swiglu_quant` returns; a field is None where ``out`` holds None."""
 
     y: NDArray[Any]
-    """Codes, of half of x's last axis; float4 two to an element."""
+    """Codes, with half of x's last axis; float4 two to an element."""
     scale: NDArray[np.float32]
-    """One per row, of ``x.shape[:-1]``; zeros with ``quant_mode=0``."""
+    """float32, one per row, of shape ``x.shape[:-1]``; zeros with ``quant_mode=0``."""
 
 
 def npu_dequant_swiglu_quant(
@@ -45,13 +45,14 @@ def npu_dequant_swiglu_quant(
     out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> DequantSwigluQuantResult:
-    """Dequantize int32 sums, multiply one half by the swish of the other, and quantize.
+    """Dequantize int32 sums, multiply one half by the swish of the other half, and quantize.
 
     ::
 
         v      = x                                   or, of int32
                  x * weight_scale * activation_scale + bias
-        mode 0:  a, b = the halves of the last axis: b first, with activate_left a first
+        mode 0:  a, b = the second and the first half of the last axis;
+                       with activate_left the first and the second
                  o    = a / (1 + exp(-a)) * b
         mode 1:  a, b = the even elements and the odd ones;    mode 2: the halves
                  a, b = min(a, L), max(min(b, L), -L)          L is clamp_limit, NaN stays
@@ -61,64 +62,68 @@ def npu_dequant_swiglu_quant(
                        scale = max |t| / MAX         over the row
                        y     = code(t / scale)       the nearest of dst_type, saturated
 
-    Every operation is one IEEE float32 operation per element, from left to right, and exp is the
-    correctly rounded one (docs/numerics.md 17). A bias of int32 is added to ``x`` before anything
-    else, modulo 2^32; the sum is rounded to float32 once. What is not given is left out.
+    Every operation is one IEEE float32 operation per element, from left to right, and exp is
+    correctly rounded (docs/numerics.md 17). An int32 bias is added to ``x`` first, modulo 2^32; the
+    sum is rounded to float32 once. An argument that is not given is left out of the formula.
 
     Args:
-        x: int32, float16 or bfloat16 (``ml_dtypes.bfloat16``), of rank 2 to 8. Its last axis, of 2H
-            elements, is even, for float4 a multiple of 4. Any strides, unaligned and read-only
-            arrays included, here and below.
-        weight_scale: float32, ``(G, 2H)``, a row for each group, or ``(2H,)`` for one. Of int32 x
-            it is required; others have neither it nor activation_scale nor bias.
-        activation_scale: float32, an element for each row of ``x``.
-        bias: int32, float32, float16 or bfloat16, of weight_scale's shapes.
-        quant_scale: float32, for each of G groups H of them or one, ``(G, H)`` or ``(G,)``. Of one
-            group, or without ``group_index``, also ``(H,)``. With ``quant_mode=0`` it divides, with
-            1 it is a factor.
-        quant_offset: float32, what is added before rounding, of quant_scale's shapes, with
-            ``quant_mode=0`` alone.
-        group_index: int64, ``(G,)``, how many rows each group has, counted in C order over
-            ``x.shape[:-1]``. Rows behind the last group have results of 0.
-        activate_left: whether ``a`` is the first half; of mode 1 it means nothing.
-        quant_mode: 0, by ``quant_scale``, or 1, by a scale of each row.
-        dst_type: the format of ``y``: int8, which None means, too, hifloat8, float8_e5m2,
-            float8_e4m3fn, float4_e2m1 or float4_e1m2, as torch_npu's code (258, 290, 291, 292, 296,
-            297), torch's, dtype or name. MAX is 127, 32768, 57344, 448, 6 and 1.75. How arrays hold
-            them: :func:`npu_quant.npu_dtype_cast`.
-        round_mode: 0, which None means, too, to nearest, ties to even; 1, ties away from zero; 2,
-            down; 3, up; 4, towards zero. float4 has all of them, hifloat8 1 alone, others 0.
+        x: int32, float16 or bfloat16 (``ml_dtypes.bfloat16``), of rank 2 to 8. Its last axis has 2H
+            elements: an even number, for float4 a multiple of 4. It may have any strides and be
+            unaligned or read-only; so may the arrays below.
+        weight_scale: float32, ``(G, 2H)``, a row for each group, or ``(2H,)`` for one group. An
+            int32 x requires it; float16 and bfloat16 x take none of weight_scale, activation_scale
+            and bias.
+        activation_scale: float32, one element for each row of ``x``.
+        bias: int32, float32, float16 or bfloat16, with the shapes of weight_scale.
+        quant_scale: float32, ``(G, H)`` or ``(G,)``: H elements or one for each of G groups. For
+            one group, or without ``group_index``, also ``(H,)``. With ``quant_mode=0`` it divides,
+            with 1 it multiplies.
+        quant_offset: float32, added before rounding, with the shapes of quant_scale; only with
+            ``quant_mode=0``.
+        group_index: int64, ``(G,)``: the number of rows of each group, counted in C order over
+            ``x.shape[:-1]``. Rows after the last group give results of 0.
+        activate_left: whether ``a`` is the first half; it has no effect in mode 1.
+        quant_mode: 0 quantizes with ``quant_scale``, 1 with one scale per row.
+        dst_type: the format of ``y``: int8 (also None), hifloat8, float8_e5m2, float8_e4m3fn,
+            float4_e2m1 or float4_e1m2, given as torch_npu's number (258, 290, 291, 292, 296, 297),
+            torch's number, a dtype or a name. MAX is 127, 32768, 57344, 448, 6 and 1.75.
+            :func:`npu_quant.npu_dtype_cast` says how arrays hold the codes.
+        round_mode: 0 (also None): to nearest, ties to even; 1: to nearest, ties away from zero; 2:
+            down; 3: up; 4: towards zero. float4 takes all of them, hifloat8 only 1, other formats
+            only 0.
         activate_dim: the last axis, -1 or None.
         swiglu_mode: the mode, 0, 1 or 2.
-        clamp_limit: L of modes 1 and 2, finite, above 0, rounded to float32 first, as are the next.
+        clamp_limit: L of modes 1 and 2: finite and above 0. Like glu_alpha and glu_bias, it is
+            rounded to float32 first.
         glu_alpha: any number that is finite in float32.
         glu_bias: any number that is finite in float32.
-        out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other and the inputs; None for one that is not wanted.
+        out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, with
+            any strides and no memory shared with each other or the inputs. None stands for an
+            output that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y, scale)``: codes ``(..., H)``, of float4 bytes ``(..., H / 2)``, the first code in the
-        low nibble; float32 of ``x.shape[:-1]``. The way back to about ``t`` is
-        ``y * scale[..., None]``; with ``quant_mode=0`` that to ``o`` is
-        ``(y - quant_offset) * quant_scale``.
+        ``(y, scale)``: codes ``(..., H)``, for float4 bytes ``(..., H / 2)``, the first code in the
+        low nibble; float32 of shape ``x.shape[:-1]``. ``y * scale[..., None]`` dequantizes to about
+        ``t``; with ``quant_mode=0``, ``(y - quant_offset) * quant_scale`` dequantizes to about
+        ``o``.
 
-    Rounding is as ``round_mode`` says; what is beyond a format becomes its end. With
-    ``quant_mode=1``, rows out of the ordinary:
+    Rounding follows ``round_mode``; values beyond a format's range saturate. Edge cases with
+    ``quant_mode=1``, by row:
 
     =============================================  =======  ======================================
     row                                            scale    y
     =============================================  =======  ======================================
     t all zero                                     0        0
     t holds NaN                                    NaN      0 everywhere
-    t holds inf or -inf, no NaN                    inf      0 everywhere; float8, float4: finite
-                                                            ones keep their sign
-    so small that max / MAX underflows to 0        0        0 for 0, else the greatest or the least
-    behind the last group                          0        0, every byte
-    without elements                               0        empty
+    t holds inf or -inf, no NaN                    inf      0; in float8 and float4 finite values
+                                                            keep their sign
+    max / MAX underflows to 0                      0        0 for 0, else the greatest or the least
+    after the last group                           0        0, every byte
+    no elements                                    0        empty
     =============================================  =======  ======================================
 
-    With ``quant_mode=0`` a NaN is 0, and a quant_scale of 0 goes by the formula.
+    With ``quant_mode=0`` a NaN gives 0, and a quant_scale of 0 follows the formula.
 
     Raises:
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype;
@@ -145,9 +150,9 @@ def npu_dequant_swiglu_quant(
         array([0.00575637], dtype=float32)
 
     Source: aclnnDequantSwigluQuant, V2 and torch_npu.npu_dequant_swiglu_quant (hicann/ops-nn
-    ``quant/dequant_swiglu_quant``, Ascend/op-plugin). The device's exp is an approximation, its
-    scale ``max * (1 / 127)``; a quant_scale of one element is inverted first there, and 0 counts as
-    1. vllm-ascend's binding of the same kernel has other defaults, activate_left=True among them.
+    ``quant/dequant_swiglu_quant``, Ascend/op-plugin). The device's exp is an approximation, and its
+    scale is ``max * (1 / 127)``; it inverts a quant_scale of one element first, and treats 0 as 1.
+    vllm-ascend's binding of the same kernel has other defaults, such as activate_left=True.
     """
     return _core.npu_dequant_swiglu_quant(
         DequantSwigluQuantResult,

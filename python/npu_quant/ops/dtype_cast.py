@@ -1,4 +1,4 @@
-"""npu_dtype_cast: numbers of one format as those of another."""
+"""npu_dtype_cast: numbers of one format converted to another."""
 
 from __future__ import annotations
 
@@ -20,57 +20,58 @@ def npu_dtype_cast(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Turn an array into one of another format: floats of 32, 16, 8 and 4 bits, and int4.
+    """Convert an array to another format: a float of 32, 16, 8 or 4 bits, or int4.
 
     ::
 
         y = the number of dtype that is nearest to self
 
-    By one rounding, from the exact number (docs/numerics.md 13). Codes are saturated and, but for
-    float8_e8m0fnu, have no NaN, as everywhere in this library; :mod:`npu_quant.formats` has the
-    same by simpler names.
+    The exact number is rounded once (docs/numerics.md 13). As everywhere in this library, codes
+    saturate, and a NaN gives a NaN code only in float8_e8m0fnu; :mod:`npu_quant.formats` offers the
+    same conversions under simpler names.
 
     Args:
         self: float16, bfloat16, float32, float8_e4m3fn, float8_e5m2 or float8_e8m0fnu; int32 for
-            int4, 8 codes in an element, the first its low nibble; uint8 for float4_e2m1 and
-            float4_e1m2, 2 codes likewise, for hifloat8, or for float8_e8m0fnu. Of rank 0 to 8. Any
-            strides, unaligned and read-only arrays included, here and below.
+            int4, 8 codes in an element, the first in its low nibble; uint8 for float4_e2m1 and
+            float4_e1m2, 2 codes in a byte likewise, for hifloat8, or for float8_e8m0fnu. Rank 0 to
+            8. It may have any strides and be unaligned or read-only; so may the arrays below.
         dtype: the format of the result: float32, float16, bfloat16, int4, hifloat8, float8_e5m2,
-            float8_e4m3fn, float8_e8m0fnu, float4_e2m1 or float4_e1m2, as torch_npu's code (256,
-            257, 283, 285, 290 to 293, 296, 297), dtype or name.
-        input_dtype: what self holds, in any of these ways: of int32 and uint8 it has to be named;
-            None, or self's dtype, for any other.
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from self.
+            float8_e4m3fn, float8_e8m0fnu, float4_e2m1 or float4_e1m2, given as torch_npu's number
+            (256, 257, 283, 285, 290 to 293, 296, 297), a dtype or a name.
+        input_dtype: the format that self holds, given in the same ways. It is required if self is
+            int32 or uint8; otherwise it is None or self's dtype.
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with self.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        The numbers, of self's shape: as an array of dtype, but int4 in int32, and hifloat8 and
-        float4 in uint8. From int4 the last axis becomes 8 times as long, to int4 an eighth: it has
-        to be a multiple of 8; from float4 twice as long, to float4 a half. (torch_npu gives int4 as
-        uint8, two in a byte: that is ``y.view(np.uint8)``.)
+        The numbers, of self's shape: an array of dtype; int32 for int4, uint8 for hifloat8 and
+        float4. A conversion from int4 makes the last axis 8 times as long; one to int4 makes it an
+        eighth, and it must be a multiple of 8. A conversion from float4 doubles the last axis, one
+        to float4 halves it. (torch_npu returns int4 as uint8, two codes in a byte: that is
+        ``y.view(np.uint8)``.)
 
-    Rounding is to nearest, ties to even, to hifloat8 away from zero, to float8_e8m0fnu up. Out of
-    the ordinary:
+    Rounding is to nearest, ties to even; to hifloat8 ties go away from zero; to float8_e8m0fnu
+    numbers are rounded up. Edge cases:
 
     ==========================================  ===================================================
     what                                        y
     ==========================================  ===================================================
     beyond the greatest of float16, bfloat16    inf or -inf, from half a step beyond it on
-    beyond the greatest code, infinite          the greatest code or the least: +-448, +-57344,
+    beyond the greatest code, or infinite       the greatest code or the least: +-448, +-57344,
                                                 +-32768; 7 or -8; +-6, +-1.75
     NaN to codes                                0
     NaN to floats                               NaN; its sign and payload are not promised
-    -0, or below 0 and rounded to 0             -0; in hifloat8 and int4, which have none, 0
+    -0, or below 0 and rounded to 0             -0; 0 in hifloat8 and int4, which have no -0
     codes of NaN or inf to floats               NaN or inf
-    to float8_e8m0fnu, which has powers of 2    2^-127 for 0 and what is less than that, 2^127 for
-                                                inf; NaN for what is negative and for NaN
+    to float8_e8m0fnu, which has powers of 2    2^-127 for 0 and positive values below it; 2^127
+                                                for inf; NaN for negative values and NaN
     no elements                                 empty
     ==========================================  ===================================================
 
-    ``ml_dtypes`` does otherwise beyond the greatest code: float8_e4m3fn is NaN above 464,
-    float8_e5m2 infinite from 61440 on, and a NaN stays one. torch 2.13 saturates float8_e4m3fn,
-    too. Of float8_e8m0fnu see :func:`npu_quant.formats.encode`.
+    Beyond the greatest code ``ml_dtypes`` differs: float8_e4m3fn is NaN above 464, float8_e5m2 is
+    infinite from 61440 on, and a NaN stays NaN. torch 2.13 saturates float8_e4m3fn, too. For
+    float8_e8m0fnu see :func:`npu_quant.formats.encode`.
 
     Raises:
         DTypeError: self is missing (code 161001), is no ndarray, or has another dtype.
@@ -89,7 +90,7 @@ def npu_dtype_cast(
         array([178,   7], dtype=uint8)
 
     Source: torch_npu.npu_dtype_cast (Ascend/op-plugin), which calls aclnnCast (hicann/ops-math
-    ``math/cast``). That takes integers, too, which NumPy's ``astype`` converts.
+    ``math/cast``). aclnnCast takes integers, too; here use NumPy's ``astype`` for them.
     """
     return _core.npu_dtype_cast(self, dtype, input_dtype, out, numerics)
 

@@ -1,4 +1,4 @@
-"""npu_dual_level_quant_matmul: a product of float4 matrices with scales in two levels."""
+"""npu_dual_level_quant_matmul: a product of float4 matrices with two levels of scales."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ def npu_dual_level_quant_matmul(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Multiply float4_e2m1 matrices, each with a scale for 32 and one for 512 codes along k.
+    """Multiply float4_e2m1 matrices with one scale per 32 and one per 512 codes along k.
 
-    Of row m of x1 and row n of x2, of groups j of 512 k and their blocks i of 32::
+    For row m of x1 and row n of x2, with groups j of 512 k and blocks i of 32 in each group::
 
         p_j = sum over i of fl(sum of x1 * x2) * 2^(b1 + b2 - 254)        one i after the other
         v   = sum over j of p_j * x1_level0[m, j] * x2_level0[j, n]       one j after the other
         y   = v + bias[n], rounded to output_dtype
 
-    The sum of a block is exact, and every other step one IEEE float32 operation, in this order
-    (docs/numerics.md 25). b1 and b2 are the bytes of the blocks. What is None does not take part.
+    The sum of a block is exact; every other step is one IEEE float32 operation, in this order
+    (docs/numerics.md 25). b1 and b2 are the blocks' bytes. An argument that is None is left out of
+    the formula.
 
     Args:
-        x1: uint8, of shape (M, K / 2): two codes of float4_e2m1 in each byte, the first its low
-            nibble. Any strides, unaligned and read-only arrays included, here and below.
+        x1: uint8, of shape (M, K / 2): two codes of float4_e2m1 in each byte, the first in its low
+            nibble. It may have any strides and be unaligned or read-only; so may the arrays below.
         x2: uint8, of shape (N, K / 2): the second matrix, transposed.
         x1_level0_scale: float32, of shape (M, ceil(K / 512)).
         x2_level0_scale: float32, of shape (ceil(K / 512), N).
@@ -49,27 +50,27 @@ def npu_dual_level_quant_matmul(
             pairs, as :func:`npu_dynamic_dual_level_mx_quant` gives them.
         x2_level1_scale: the same, of shape (N, ceil(K / 64), 2).
         bias: float32, of shape (N,), or None.
-        output_dtype: the type of the result: bfloat16, which None means, too, or float16, as
-            torch_npu's code (15 or 283, 5 or 257), dtype or name.
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs.
+        output_dtype: the type of the result: bfloat16 (also None) or float16, given as torch_npu's
+            number (15 or 283, 5 or 257), a dtype or a name.
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         The product, of shape (M, N).
 
-    Rounding is to nearest, ties to even. Out of the ordinary:
+    Rounding is to nearest, ties to even. Edge cases:
 
     ==========================================  ===================================================
     what                                        y
     ==========================================  ===================================================
     a byte of 255                               NaN, also where the block's codes are 0
-    a power that float32 does not hold          counts in full: the block's sum is rounded once
+    a power of two beyond float32               applied in full; the product is rounded once
     a block's sum beyond float32                inf or -inf
     beyond output_dtype's range                 inf or -inf
-    an upper scale is infinite                  inf or -inf, by the signs; NaN if p is 0
-    NaN in an upper scale or the bias           NaN
-    K is no multiple of 32, or of 512           the last block, or group, is shorter
+    a level 0 scale is infinite                 inf or -inf, by the signs; NaN if p is 0
+    NaN in a level 0 scale or the bias          NaN
+    K is not a multiple of 32, or of 512        the last block, or group, is shorter
     K is 0                                      the bias, or 0
     no rows                                     empty; the rules for the other arrays hold
     ==========================================  ===================================================
@@ -92,8 +93,8 @@ def npu_dual_level_quant_matmul(
                [-1.0e+01,  1.3e+03]], dtype=float16)
 
     Source: torch_npu.npu_dual_level_quant_matmul (Ascend/op-plugin), which calls
-    aclnnDualLevelQuantMatmulWeightNz (cann/ops-nn ``matmul/dual_level_quant_batch_matmul``); the
-    layout of weights that the C function asks for, FRACTAL_NZ, is none of NumPy's.
+    aclnnDualLevelQuantMatmulWeightNz (cann/ops-nn ``matmul/dual_level_quant_batch_matmul``); the C
+    function requires weights in the layout FRACTAL_NZ, which NumPy does not have.
     """
     return _core.npu_dual_level_quant_matmul(
         x1,

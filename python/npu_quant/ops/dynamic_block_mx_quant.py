@@ -1,4 +1,4 @@
-"""npu_dynamic_block_mx_quant: codes and a scale for each tile of 32 x 32, in two layouts."""
+"""npu_dynamic_block_mx_quant: codes, and a scale per tile of 32 x 32 in two layouts."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class DynamicBlockMxQuantResult(NamedTuple):
     """
 
     y: NDArray[Any]
-    """Codes, of input's shape; of float4 the last axis is a half."""
+    """Codes, of input's shape; float4 has half the last axis."""
     scale1: NDArray[np.uint8]
-    """The tiles' scales for each row: of shape (..., m, ceil(ceil(n / 32) / 2), 2)."""
+    """E8M0 bytes, the tiles' scales for each row: (..., m, ceil(ceil(n / 32) / 2), 2)."""
     scale2: NDArray[np.uint8]
-    """The same for each column: of shape (..., ceil(ceil(m / 32) / 2), n, 2)."""
+    """The same scales for each column: (..., ceil(ceil(m / 32) / 2), n, 2)."""
 
 
 def npu_dynamic_block_mx_quant(
@@ -36,17 +36,17 @@ def npu_dynamic_block_mx_quant(
     out: tuple[Array | None, Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> DynamicBlockMxQuantResult:
-    """Quantize tiles of 32 x 32, each with a power of two of its own, told in two layouts (MX).
+    """Quantize with one power-of-two scale per tile of 32 x 32, stored in two layouts (MX).
 
-    For a matrix that is multiplied from either side by the same codes::
+    The same codes serve a matrix that is multiplied from the left and from the right::
 
         amax = max |x| over the tile
         b    = floor(log2(amax)) - emax + 127, at least 0               scale_alg 0
                the least byte with amax <= dst_type_max * 2^(b - 127)   scale_alg 2
         y    = code(x * 2^(127 - b))        the nearest of dst_type, saturated
 
-    log2 and the comparison are exact, and so is the product unless it is below 2^-126
-    (docs/numerics.md 14). The last tiles of rows and columns hold what is left.
+    log2 and the comparison are exact; the product is exact unless it is below 2^-126
+    (docs/numerics.md 14). The last tiles along rows and columns may be smaller.
 
     =====================  ====  =====  =========  ===================
     dst_type               emax  top    scale_alg  round_mode
@@ -58,40 +58,40 @@ def npu_dynamic_block_mx_quant(
     =====================  ====  =====  =========  ===================
 
     Args:
-        input: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 2 or 3. Any strides,
-            unaligned and read-only arrays included. For float4 its last axis is even.
+        input: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 2 or 3. It may have
+            any strides and be unaligned or read-only. For float4 its last axis is even.
         round_mode: ``"rint"``: ties go to the even code; ``"round"``: away from zero; ``"floor"``:
             to the next code below.
-        dst_type: the format of the codes, one of the table, as torch_npu's number there, torch's
-            (23, 24, 45), dtype or name.
-        scale_alg: how the byte is found. None means 0.
-        dst_type_max: for ``scale_alg=2`` what amax may become at most: 6 or 7; codes still end at
-            6. 0 or None means 6.
+        dst_type: the format of the codes, one from the table: torch_npu's number there, torch's
+            number (23, 24, 45), a dtype or a name.
+        scale_alg: how the scale's byte b is computed, see the formula. None means 0.
+        dst_type_max: for ``scale_alg=2``, the limit of amax / scale: 6 or 7; codes still end at 6.
+            0 or None means 6.
         out: where to write ``(y, scale1, scale2)``: arrays of exactly the result's shapes and
-            dtypes, any strides, apart from each other and from input; None for one that is not
-            wanted.
+            dtypes, with any strides and no memory shared with each other or input. None stands for
+            an output that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y, scale1, scale2)``, for input of shape ``(..., m, n)``: codes of that shape, in float4
-        ``(..., m, n / 2)`` with two codes of a row in a byte, the first in its low nibble; uint8 of
-        shape ``(..., m, ceil(ceil(n / 32) / 2), 2)``, each tile's byte for all its rows, and
-        ``(..., ceil(ceil(m / 32) / 2), n, 2)``, the same for all its columns. They are mxscale of
-        :func:`npu_anti_mx_quant` along the last axis, and along the one before it. Byte b stands
-        for ``2**(b - 127)``, 255 for NaN.
+        ``(y, scale1, scale2)``, for input of shape ``(..., m, n)``: ``y`` has that shape; float4
+        has ``(..., m, n / 2)``, two codes of a row in a byte, the first in its low nibble.
+        ``scale1``, uint8 of shape ``(..., m, ceil(ceil(n / 32) / 2), 2)``, repeats each tile's byte
+        for each of its rows; ``scale2``, ``(..., ceil(ceil(m / 32) / 2), n, 2)``, repeats it for
+        each of its columns. :func:`npu_anti_mx_quant` takes ``scale1`` along the last axis, and
+        ``scale2`` along the axis before it. Byte b stands for ``2**(b - 127)``, and 255 for NaN.
 
-    Rounding is of the one product, by ``round_mode``. Tiles out of the ordinary:
+    Rounding happens once per code, to the product, by ``round_mode``. Edge cases, by tile:
 
     =======================================  ======  ==========================================
     tile                                     byte    y
     =======================================  ======  ==========================================
-    all zero, of whatever sign               0       0, or -0 as the element
+    all zero, of any sign                    0       0, or -0 as the element
     holds NaN, inf or -inf                   255     +0 everywhere
-    so small that the byte is 0              0       by the formula: the code of x * 2^127
-    beyond top                               b       top
-    none: the lane next to a last odd tile   0       there is none
-    ``(m, 0)`` or ``(0, n)``                 none    empty; scale1 is ``(m, 0, 2)``, scale2 the
-                                                     like
+    amax so small that the byte is 0         0       by the formula: the code of x * 2^127
+    a value beyond top                       b       top
+    no tile: a spare byte                    0       no codes
+    ``(m, 0)`` or ``(0, n)``                 none    empty; scale1 is ``(m, 0, 2)``, scale2
+                                                     alike
     =======================================  ======  ==========================================
 
     Raises:

@@ -16,7 +16,7 @@ class DynamicBlockQuantResult(NamedTuple):
     """What :func:`npu_dynamic_block_quant` returns; a field is None where ``out`` holds None."""
 
     y: NDArray[Any]
-    """Codes, of x's shape; of int4 the last axis is an eighth of that."""
+    """Codes, of x's shape; int4 has an eighth of the last axis."""
     scale: NDArray[np.float32]
     """float32, of x's shape with the last two axes divided by those of a block, rounded up."""
 
@@ -33,7 +33,7 @@ def npu_dynamic_block_quant(
     out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> DynamicBlockQuantResult:
-    """Quantize each block of a matrix symmetrically, with a scale of its own.
+    """Quantize a matrix symmetrically with one scale per block.
 
     ::
 
@@ -42,8 +42,8 @@ def npu_dynamic_block_quant(
         y     = code(x / scale)           the nearest of dst_type, saturated
 
     Every line is one IEEE float32 operation per element (docs/numerics.md 2); 16-bit inputs are
-    widened exactly. Blocks begin anew in each matrix of a rank-3 ``x``; the last ones of its rows
-    and columns hold what is left.
+    widened exactly. In a rank-3 ``x`` blocks restart at each matrix; the last blocks along rows and
+    columns may be smaller.
 
     =====================  =====================  ========  ================
     dst_type               y                      greatest  codes end at
@@ -59,40 +59,42 @@ def npu_dynamic_block_quant(
 
     Args:
         x: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32 (an extension: the A2 and A3
-            devices take 16-bit types), of rank 2 or 3. Any strides, unaligned and read-only arrays
-            included. For int4 its last axis is a multiple of 8.
-        min_scale: a bound: no scale exceeds ``1 / min_scale``. 0 means none. Rounded to float32
-            first; negative, NaN or infinite is an error.
-        round_mode: ``"round"`` for hifloat8, whose ties go away from zero; ``"rint"`` for the
-            others, whose ties go to the even code.
-        dst_type: the format of the codes, one of the table, as torch_npu's number there, torch's
-            (1; 16, 23, 24), dtype or name. int4 is an extension.
+            devices take 16-bit types), of rank 2 or 3. It may have any strides and be unaligned or
+            read-only. For int4 its last axis is a multiple of 8.
+        min_scale: an upper bound of the scales: no scale exceeds ``1 / min_scale``. 0 means no
+            bound. Rounded to float32 first; negative, NaN or infinite is an error.
+        round_mode: ``"round"`` for hifloat8: ties go away from zero; ``"rint"`` for the other
+            formats: ties go to the even code.
+        dst_type: the format of the codes, one from the table: torch_npu's number there, torch's
+            number (1; 16, 23, 24), a dtype or a name. int4 is an extension.
         row_block_size: rows of a block: 1, 64, 128, 256 or 512.
         col_block_size: columns of a block: 64, 128, 192 or 256.
-        dst_type_max: for hifloat8 what amax becomes: 15, 56, 224 or 32768; codes still end at
-            +-32768. 0 means the table's.
-        out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other and from x; None for one that is not wanted.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`): ``"reference"``, or a device's, ``"ascend910b"`` or
-            ``"ascend950"``, which refuse what the device does (docs/numerics.md 4).
+        dst_type_max: for hifloat8, the number that amax is mapped to: 15, 56, 224 or 32768; codes
+            still end at +-32768. 0 means the table's ``greatest``.
+        out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, with
+            any strides and no memory shared with each other or x. None stands for an output that is
+            not wanted.
+        numerics: the arithmetic profile, by default the current one (:func:`npu_quant.numerics`):
+            ``"reference"``, or a device's, ``"ascend910b"`` or ``"ascend950"``, which also refuse
+            what the device refuses (docs/numerics.md 4).
 
     Returns:
         ``(y, scale)``: codes of x's shape, float32 of shape ``(..., ceil(m / row_block_size),
-        ceil(n / col_block_size))``. The way back to about ``x`` is code times scale; of blocks of
-        1 x 128 in int8 ``y * np.repeat(scale, 128, axis=-1)[..., :n]``.
+        ceil(n / col_block_size))``. Code times scale dequantizes to about ``x``: for int8 and
+        blocks of 1 x 128, ``y * np.repeat(scale, 128, axis=-1)[..., :n]``.
 
-    Rounding is to nearest, ties to even, in hifloat8 away from zero. Blocks out of the ordinary;
-    "ends" are 127 for inf and -128 for -inf, or the format's own, such as 448 and -448:
+    Rounding is to nearest, ties to even; in hifloat8 ties go away from zero. Edge cases, by block;
+    "ends" means the greatest code (127 in int8, 448 in float8_e4m3fn) for inf and positive values,
+    and the least code (-128, -448) for -inf and negative ones:
 
     ========================================  =============  =====================================
     block                                     scale          y
     ========================================  =============  =====================================
-    all zero, of whatever sign                0              0
+    all zero, of any sign                     0              0
     holds NaN                                 NaN            0 everywhere
-    holds inf or -inf, no NaN                 inf            0; float8: -0 of finite negative ones
-    the same, with min_scale                  1 / min_scale  finite by the formula, inf: ends
-    so small that amax / greatest is 0        0              0 for 0, others: ends
+    holds inf or -inf, no NaN                 inf            0; float8: -0 of finite values below 0
+    the same, with min_scale                  1 / min_scale  finite values by the formula; inf: ends
+    amax / greatest underflows to 0           0              0 for 0, else: ends
     a scale is subnormal                      by formula     by the formula; beyond the ends: ends
     else: -0, or below 0 and rounded to 0     by formula     float8: -0 (80); others 0
     empty: ``(m, 0)``                         shape (.., 0)  empty

@@ -1,4 +1,4 @@
-"""npu_dynamic_dual_level_mx_quant: float4 by two levels of scales."""
+"""npu_dynamic_dual_level_mx_quant: float4 codes with two levels of scales."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class DynamicDualLevelMxQuantResult(NamedTuple):
     """What :func:`npu_dynamic_dual_level_mx_quant` returns; None where ``out`` holds None."""
 
     y: NDArray[np.uint8]
-    """Codes of float4_e2m1, two in a byte: half of input's last axis."""
+    """Codes of float4_e2m1, two in a byte: the last axis is half of input's."""
     level0_scale: NDArray[np.float32]
     """A float32 for each 512 elements of the last axis."""
     level1_scale: NDArray[np.uint8]
-    """E8M0 bytes: two for each 64 elements, in a last axis of 2 that is added."""
+    """E8M0 bytes: two for each 64 elements, in an added last axis of 2."""
 
 
 def npu_dynamic_dual_level_mx_quant(
@@ -30,7 +30,7 @@ def npu_dynamic_dual_level_mx_quant(
     out: tuple[Array | None, Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> DynamicDualLevelMxQuantResult:
-    """Quantize groups of 512 elements by a scale each, and blocks of 32 by a power of two (MX).
+    """Quantize with one scale per 512 elements and one power of two per block of 32 (MX).
 
     ::
 
@@ -40,29 +40,29 @@ def npu_dynamic_dual_level_mx_quant(
         y            = code(t * 2^(127 - b))        the nearest of float4_e2m1, saturated
 
     Every operation is one IEEE float32 operation per element (docs/numerics.md 23), and t is
-    rounded once more, to nearest, ties to even. Codes and bytes are those of
-    :func:`npu_dynamic_mx_quant`, of t. The last group and the last block hold what is left.
+    rounded once more, to nearest, ties to even. Codes and bytes are those that
+    :func:`npu_dynamic_mx_quant` gives for t. The last group and the last block may be shorter.
 
     Args:
         input: float16 or bfloat16 (``ml_dtypes.bfloat16``), of rank 1 to 7. Its last axis is even.
-            Any strides, unaligned and read-only arrays included.
-        smooth_scale: None; it is not available.
+            It may have any strides and be unaligned or read-only.
+        smooth_scale: not available; pass None.
         round_mode: ``"rint"``: ties go to the even code; ``"round"``: away from zero; ``"floor"``:
             to the next code below.
         out: where to write ``(y, level0_scale, level1_scale)``: arrays of exactly the result's
-            shapes and dtypes, any strides, apart from each other and from input; None for one that
-            is not wanted.
+            shapes and dtypes, with any strides and no memory shared with each other or input. None
+            stands for an output that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y, level0_scale, level1_scale)`` of input ``(..., K)``: uint8 ``(..., K / 2)``, the
-        first of two codes in the low nibble; float32 ``(..., ceil(K / 512))``; uint8
-        ``(..., ceil(K / 64), 2)``, of which byte b stands for ``2**(b - 127)``, 255 for NaN, and
-        one that is no block's is 0. The way back to about ``input`` is
-        ``npu_anti_mx_quant(y, level1_scale, dst_type="float32", src_type="float4_e2m1")
-        * np.repeat(level0_scale, 512, axis=-1)[..., :K]``.
+        ``(y, level0_scale, level1_scale)`` for input ``(..., K)``: ``y`` is uint8 ``(..., K / 2)``,
+        the first of two codes in the low nibble; ``level0_scale`` is float32 ``(..., ceil(K /
+        512))``; ``level1_scale`` is uint8 ``(..., ceil(K / 64), 2)``, whose byte b stands for
+        ``2**(b - 127)``, and 255 for NaN. A byte that belongs to no block is 0. To dequantize to
+        about ``input``, compute ``npu_anti_mx_quant(y, level1_scale, dst_type="float32",
+        src_type="float4_e2m1") * np.repeat(level0_scale, 512, axis=-1)[..., :K]``.
 
-    Rounding of codes is by ``round_mode``. Groups and blocks out of the ordinary:
+    Rounding of codes follows ``round_mode``. Edge cases, by group or block:
 
     ===============================  ============  ============  ================================
     group or block                   level0_scale  level1_scale  y
@@ -70,9 +70,9 @@ def npu_dynamic_dual_level_mx_quant(
     group all zero, of any sign      0             0             0, or -0 as the element
     block of zeros, group not        of the group  0             0, or -0 as the element
     group holds NaN                  NaN           255           +0 in all of its blocks
-    group holds inf or -inf, no NaN  inf           0             0, or -0 of what is negative;
-                                                   255           +0 in blocks that hold one
-    a last odd block                 of the group  b             its neighbour's byte is 0
+    group holds inf or -inf, no NaN  inf           0             0, or -0 of negative values;
+                                                   255           +0 in blocks that hold inf
+    an odd last block                of the group  b             the byte beside it is 0
     empty: ``(m, 0)``                none          none          empty
     ===============================  ============  ============  ================================
 

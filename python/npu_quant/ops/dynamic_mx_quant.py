@@ -16,7 +16,7 @@ class DynamicMxQuantResult(NamedTuple):
     """What :func:`npu_dynamic_mx_quant` returns; a field is None where ``out`` holds None."""
 
     y: NDArray[Any]
-    """Codes, of input's shape; of float4 the last axis is half of that."""
+    """Codes, of input's shape; float4 has half the last axis."""
     mxscale: NDArray[np.uint8]
     """E8M0 bytes, uint8: the axis becomes ceil(blocks / 2), and a last axis of 2 is added."""
 
@@ -34,7 +34,7 @@ def npu_dynamic_mx_quant(
     out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> DynamicMxQuantResult:
-    """Quantize blocks along an axis, each with a power of two of its own (MX).
+    """Quantize with one power-of-two scale per block along an axis (MX).
 
     ::
 
@@ -44,8 +44,8 @@ def npu_dynamic_mx_quant(
                the least byte with amax <= dst_type_max * 2^(b - 127)              scale_alg 2
         y    = code(x * 2^(127 - b))                   the nearest of dst_type, saturated
 
-    The byte is exact, and the product is one float32 operation (docs/numerics.md 14); 16-bit
-    inputs are widened exactly. The last block of an axis holds what is left.
+    The byte b is exact, and the product is one float32 operation (docs/numerics.md 14); 16-bit
+    inputs are widened exactly. The last block along the axis may be shorter.
 
     =====================  ===========================  ====  =====  =========  ===============
     dst_type               y                            emax  top    scale_alg  round_mode
@@ -58,45 +58,48 @@ def npu_dynamic_mx_quant(
     =====================  ===========================  ====  =====  =========  ===============
 
     Args:
-        input: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 7. Any strides,
-            unaligned and read-only arrays included. For float4 its last axis is even.
-        axis: along which the blocks lie.
+        input: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 7. It may have
+            any strides and be unaligned or read-only. For float4 its last axis is even.
+        axis: the axis along which the blocks lie.
         round_mode: ``"rint"``: ties go to the even code; ``"round"``: away from zero; ``"floor"``:
             to the next code below, so that -0.3 becomes -0.5.
-        dst_type: the format of the codes, one of the table, as torch_npu's number there, torch's
-            (23, 24, 45), dtype or name.
-        block_size: elements of a block: a multiple of 32, at most 1024; 32 with ``scale_alg=2``.
-        scale_alg: how the byte is found. None means 0.
-        dst_type_max: for ``scale_alg=2`` what amax may become at most: 6 to 12; codes still end at
+        dst_type: the format of the codes, one from the table: torch_npu's number there, torch's
+            number (23, 24, 45), a dtype or a name.
+        block_size: the number of elements of a block: a multiple of 32, at most 1024; 32 with
+            ``scale_alg=2``.
+        scale_alg: how the scale's byte b is computed, see the formula. None means 0.
+        dst_type_max: for ``scale_alg=2``, the limit of amax / scale: 6 to 12; codes still end at
             +-6. 0 or None means 6. Rounded to float32.
-        max_low_bound: for ``scale_alg=1`` the least amax: no byte is less than that of a block with
-            this amax. Rounded to float32; negative, NaN or infinite is an error.
-        out: where to write ``(y, mxscale)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other and from input; None for one that is not wanted.
+        max_low_bound: for ``scale_alg=1``, a lower bound of amax: a block with a smaller amax gets
+            the byte of a block with this amax. Rounded to float32; negative, NaN or infinite is an
+            error.
+        out: where to write ``(y, mxscale)``: arrays of exactly the result's shapes and dtypes, with
+            any strides and no memory shared with each other or input. None stands for an output
+            that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y, mxscale)``: codes of input's shape, in float4 with half the last axis, whichever the
-        axis of the blocks is; uint8 in which ``axis``, of ``nb`` blocks, becomes ``ceil(nb / 2)``,
-        with a last axis of 2 added: ``mxscale[..., p, ..., j]`` is block ``2 p + j``, and 0 where
-        there is none. Byte b stands for ``2**(b - 127)``, 255 for NaN. The way back to about
-        ``input`` is code times that: :func:`npu_anti_mx_quant`, which takes blocks of 32 alone. Of
-        any size it is, in float8 along the last axis, of n elements, ``y.astype(np.float32)
-        * np.repeat(2.0**(mxscale.reshape(*y.shape[:-1], -1) - 127.0), block_size, axis=-1)[...,
-        :n]``.
+        ``(y, mxscale)``: ``y`` has input's shape; float4 has half the last axis, whichever axis the
+        blocks lie along. ``mxscale`` is uint8: ``axis``, with ``nb`` blocks, becomes ``ceil(nb /
+        2)``, and a last axis of 2 is added. ``mxscale[..., p, ..., j]`` is the byte of block ``2 p
+        + j``, or 0 if there is no such block. Byte b stands for ``2**(b - 127)``, and 255 for NaN.
+        Code times that number dequantizes to about ``input``: :func:`npu_anti_mx_quant` does so for
+        blocks of 32. For blocks of any size, with float8 codes along the last axis of n elements,
+        write ``y.astype(np.float32) * np.repeat(2.0**(mxscale.reshape(*y.shape[:-1], -1) - 127.0),
+        block_size, axis=-1)[..., :n]``.
 
-    Rounding is of the one product, by ``round_mode``. Blocks out of the ordinary:
+    Rounding happens once per code, to the product, by ``round_mode``. Edge cases, by block:
 
     =======================================  ======  ==========================================
     block                                    byte    y
     =======================================  ======  ==========================================
-    all zero, of whatever sign               0       0, or -0 as the element
-    the same, with max_low_bound             its b   the same
+    all zero, of any sign                    0       0, or -0 as the element
+    all zero, with max_low_bound             that b  the same
     holds NaN, inf or -inf                   255     +0 everywhere
-    so small that the byte is 0              0       by the formula: the code of x * 2^127
-    else: rounded to 0                       b       -0 (80, in float4 8) of what is negative
-    beyond top, with scale_alg 0 or 2        b       top: 448 of 500 in float8_e4m3fn
-    a last odd block                         b       its neighbour in mxscale is 0
+    amax so small that the byte is 0         0       by the formula: the code of x * 2^127
+    else: a value that rounds to 0           b       -0 (80; float4: 8) if it is negative
+    value beyond top, scale_alg 0 or 2       b       top: 448 of 500 in float8_e4m3fn
+    the last of an odd number                b       the byte beside it in mxscale is 0
     empty: ``(m, 0)``                        none    empty; mxscale is ``(m, 0, 2)``
     =======================================  ======  ==========================================
 
@@ -117,8 +120,8 @@ def npu_dynamic_mx_quant(
         ('float8_e4m3fn', 256.0, (4, 384, 2), 119)
 
     Source: torch_npu.npu_dynamic_mx_quant (hicann/ops-nn ``quant/dynamic_mx_quant``,
-    Ascend/op-plugin). Its kernel gives zeros where the byte is 0 and amax is not, with scale_alg 0
-    and mostly 2; its document, and this function, do not.
+    Ascend/op-plugin). Where the byte is 0 and amax is not, its kernel gives zeros with scale_alg 0,
+    and mostly with 2; its document, and this function, do not.
     """
     return _core.npu_dynamic_mx_quant(
         DynamicMxQuantResult,

@@ -16,13 +16,13 @@ class DynamicMxQuantWithDualAxisResult(NamedTuple):
     """What :func:`npu_dynamic_mx_quant_with_dual_axis` returns; None where ``out`` holds None."""
 
     y1: NDArray[Any]
-    """Codes of blocks along the last axis, of input's shape; of float4 the last axis is a half."""
+    """Codes of blocks along the last axis, of input's shape; float4 has half the last axis."""
     mxscale1: NDArray[np.uint8]
-    """Their scales: of input's shape, but ceil(ceil(n / 32) / 2) and 2 for the last axis, n."""
+    """Scales of y1: input's shape with the last axis n replaced by ceil(ceil(n / 32) / 2), 2."""
     y2: NDArray[Any]
     """Codes of blocks along the axis before the last, of y1's shape."""
     mxscale2: NDArray[np.uint8]
-    """Their scales: of input's shape, but ceil(ceil(m / 32) / 2) for that axis, m, and a last 2."""
+    """Scales of y2: input's shape with that axis m as ceil(ceil(m / 32) / 2), and a last 2."""
 
 
 def npu_dynamic_mx_quant_with_dual_axis(
@@ -35,47 +35,49 @@ def npu_dynamic_mx_quant_with_dual_axis(
     out: tuple[Array | None, Array | None, Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> DynamicMxQuantWithDualAxisResult:
-    """Quantize blocks of 32 along the last axis, and anew along the one before it (MX).
+    """Quantize twice: in blocks of 32 along the last axis, and along the axis before it (MX).
 
-    What a matrix needs that is multiplied from either side, as in training::
+    In training, a matrix is multiplied from the left and from the right; both need codes::
 
         y1, mxscale1 = npu_dynamic_mx_quant(input, axis=-1, ...)
         y2, mxscale2 = npu_dynamic_mx_quant(input, axis=-2, ...)
 
-    bit for bit (docs/numerics.md 14). The formula, the formats and their attributes are on
-    :func:`npu_dynamic_mx_quant`'s page.
+    The results are the same bits (docs/numerics.md 14). :func:`npu_dynamic_mx_quant` documents the
+    formula, the formats and their attributes.
 
     Args:
-        input: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 2 to 7. Any strides,
-            unaligned and read-only arrays included. For float4 its last axis is even.
+        input: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 2 to 7. It may have
+            any strides and be unaligned or read-only. For float4 its last axis is even.
         round_mode: ``"rint"``; for float4 ``"round"`` or ``"floor"``, too.
         dst_type: the format of the codes: float8_e4m3fn (292), float8_e5m2 (291), float4_e2m1 (296)
-            or float4_e1m2 (297), as torch_npu's number there, torch's (23, 24, 45), dtype or name.
-        scale_alg: how the bytes are found: 0 or 1 for float8, 0 or 2 for float4_e2m1, 0 for
-            float4_e1m2. None means 0.
-        dst_type_max: for ``scale_alg=2`` what amax may become at most: 6 to 12. 0 or None means 6.
+            or float4_e1m2 (297), given as torch_npu's number, torch's number (23, 24, 45), a dtype
+            or a name.
+        scale_alg: how the scales' bytes are computed: 0 or 1 for float8, 0 or 2 for float4_e2m1, 0
+            for float4_e1m2. None means 0.
+        dst_type_max: for ``scale_alg=2``, the limit of amax / scale: 6 to 12. 0 or None means 6.
         out: where to write ``(y1, mxscale1, y2, mxscale2)``: arrays of exactly the result's shapes
-            and dtypes, any strides, apart from each other and from input; None for one that is not
-            wanted: without y1 and mxscale1 nothing is done along the last axis.
+            and dtypes, with any strides and no memory shared with each other or input. None stands
+            for an output that is not wanted; without y1 and mxscale1 nothing is computed along the
+            last axis.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y1, mxscale1, y2, mxscale2)``, for input of shape ``(..., m, n)``: both codes have that
-        shape, in float4 ``(..., m, n / 2)``; the scales, uint8, ``(..., m, ceil(ceil(n / 32) / 2),
-        2)`` and ``(..., ceil(ceil(m / 32) / 2), n, 2)``. Byte b stands for ``2**(b - 127)``, 255
-        for NaN.
+        ``(y1, mxscale1, y2, mxscale2)``, for input of shape ``(..., m, n)``: ``y1`` and ``y2`` have
+        that shape, in float4 ``(..., m, n / 2)``. The scales are uint8: ``mxscale1`` of shape
+        ``(..., m, ceil(ceil(n / 32) / 2), 2)``, ``mxscale2`` of shape ``(..., ceil(ceil(m / 32) /
+        2), n, 2)``. Byte b stands for ``2**(b - 127)``, and 255 for NaN.
 
-    Rounding is of one product for each code, by ``round_mode``. Blocks out of the ordinary:
+    Rounding happens once per code, to the product, by ``round_mode``. Edge cases, by block:
 
     =======================================  ====================================================
     what                                     becomes
     =======================================  ====================================================
-    an element that is NaN or an infinity    byte 255 and +0 of its block of a row in y1, and of
+    an element that is NaN or an infinity    byte 255 and +0 in its block of a row in y1, and in
                                              its block of a column in y2; no other block changes
-    a last odd block of a row, or a column   its neighbour in mxscale1, or mxscale2, is 0
+    the last of an odd number of blocks      the byte beside it in mxscale1, or mxscale2, is 0
     float4 along the axis before the last    two codes of a row share a byte of y2, as of y1
     ``(m, 0)`` or ``(0, n)``                 empty codes; mxscale1 ``(m, 0, 2)``, ``(0, p, 2)``
-    anything else                            as :func:`npu_dynamic_mx_quant`'s table has it
+    anything else                            as in the table of :func:`npu_dynamic_mx_quant`
     =======================================  ====================================================
 
     Raises:

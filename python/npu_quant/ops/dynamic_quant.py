@@ -1,4 +1,4 @@
-"""npu_dynamic_quant: codes of 8 or 4 bits and a scale per token, per channel or for all."""
+"""npu_dynamic_quant: codes of 8 or 4 bits, and a scale per token, channel or tensor."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class DynamicQuantResult(NamedTuple):
     """What :func:`npu_dynamic_quant` returns; a field is None where ``out`` holds None."""
 
     y: NDArray[Any]
-    """Codes, of input's shape; int4 packed, with an eighth of its last axis."""
+    """Codes, of input's shape; int4 is packed into an eighth of the last axis."""
     scale: NDArray[np.float32]
-    """float32, one per group: of input's shape without its last axis, its axis -2, or (1,)."""
+    """float32, one per group. Shape: input's without the last axis or without axis -2, or (1,)."""
 
 
 def npu_dynamic_quant(
@@ -33,7 +33,7 @@ def npu_dynamic_quant(
     out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> DynamicQuantResult:
-    """Quantize symmetrically, with a scale per token (row), per channel or for all.
+    """Quantize symmetrically with one scale per token (row), per channel or per tensor.
 
     ::
 
@@ -43,7 +43,7 @@ def npu_dynamic_quant(
         y     = code(v / scale)           the nearest of dst_type, saturated
 
     Every line is one IEEE float32 operation per element (docs/numerics.md 2); 16-bit inputs are
-    widened exactly. ``dst_type`` says what codes are, ``quant_mode`` what a group is:
+    widened exactly. ``dst_type`` selects the codes, and ``quant_mode`` the groups:
 
     ====================  =====  =============================  ==================
     dst_type              MAX    y                              codes end at
@@ -66,44 +66,47 @@ def npu_dynamic_quant(
 
     Args:
         input: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32 (an extension: the device takes
-            16-bit types), of rank 2 to 8. Any strides, unaligned and read-only arrays included.
-        smooth_scales: factors of input's dtype for the last axis, "perchannel" for axis -2. With
-            ``group_index`` a row of them for each expert, ``(E, input.shape[-1])``.
-        group_index: int32, the end of each expert's rows, of shape ``(E,)``, 1 <= E <= 1024: rows
-            are counted in C order over ``input.shape[:-1]``, those before ``group_index[0]`` are of
-            expert 0, and so on. Ends never decrease, the last is the number of rows; an expert
-            without rows repeats the end before. Not with "perchannel".
-        dst_type: the format of ``y``, one of the table, as torch_npu's number there, torch's (1 for
-            int8, 16 for quint4x2 ...), dtype or name; None is int8.
+            16-bit types), of rank 2 to 8. It may have any strides and be unaligned or read-only.
+        smooth_scales: factors of input's dtype for the last axis; with "perchannel" for axis -2.
+            With ``group_index`` one row of factors for each expert, ``(E, input.shape[-1])``.
+        group_index: int32, of shape ``(E,)``, 1 <= E <= 1024: the end of each expert's rows. Rows
+            are counted in C order over ``input.shape[:-1]``; rows before ``group_index[0]`` belong
+            to expert 0, and so on. Ends never decrease, and the last end is the number of rows; an
+            expert without rows repeats the previous end. Not available with "perchannel".
+        dst_type: the format of ``y``, one from the table: torch_npu's number there, torch's number
+            (1 for int8, 16 for quint4x2 ...), a dtype or a name. None means int8.
         quant_mode: ``"pertoken"``, ``"pertensor"`` or ``"perchannel"``.
-        dst_type_max: MAX of hifloat8, 1e-6 to 32768, if it is not 0; others have their own. Codes
-            end at +-32768 all the same.
-        out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other and the inputs; None for one that is not wanted.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`): ``"reference"``, or a device's, ``"ascend910b"`` or
-            ``"ascend950"``, which refuse what the device does (docs/numerics.md 4).
+        dst_type_max: MAX for hifloat8, 1e-6 to 32768; 0 means the table's. Other formats always use
+            the table's MAX. hifloat8 codes still end at +-32768.
+        out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, with
+            any strides and no memory shared with each other or the inputs. None stands for an
+            output that is not wanted.
+        numerics: the arithmetic profile, by default the current one (:func:`npu_quant.numerics`):
+            ``"reference"``, or a device's, ``"ascend910b"`` or ``"ascend950"``, which also refuse
+            what the device refuses (docs/numerics.md 4).
 
     Returns:
-        ``(y, scale)``: codes of input's shape (int4 has an eighth of its last axis, which has to be
-        a multiple of 8), float32 per group. The way back to about ``v`` is ``y * scale[..., None]``
-        of the numbers that codes stand for, "perchannel" ``y * scale[..., None, :]``.
+        ``(y, scale)``: codes of input's shape (int4: an eighth of the last axis, which must be a
+        multiple of 8), and one float32 per group. ``y * scale[..., None]``, with the numbers that
+        the codes stand for, dequantizes to about ``v``; with "perchannel" it is ``y * scale[...,
+        None, :]``.
 
-    Rounding is to nearest, ties to even, in hifloat8 away from zero. Groups out of the ordinary:
+    Rounding is to nearest, ties to even; in hifloat8 ties go away from zero. Edge cases, by group:
 
     =============================================  =======  ======================================
     group                                          scale    y
     =============================================  =======  ======================================
     all zero                                       0        0
     holds NaN (or 0 * inf with smooth_scales)      NaN      0 everywhere
-    holds inf or -inf, no NaN                      inf      0 everywhere; float8: finite ones keep
-                                                            their sign, -0 is 80
-    so small that amax / MAX underflows to 0       0        0 for 0, else the greatest or the least
+    holds inf or -inf, no NaN                      inf      0; in float8 finite values keep their
+                                                            sign: -0 is byte 80
+    amax / MAX underflows to 0                     0        0 for 0, else the greatest or the least
     amax / dst_type_max overflows                  inf      0 everywhere
-    without elements, such as an empty row         0        empty
+    no elements, such as an empty row              0        empty
     =============================================  =======  ======================================
 
-    A -0, or what is below 0 and rounds to 0, is 80 in float8, and 0 in hifloat8, which has no -0.
+    In float8, -0 and negative values that round to 0 become -0 (byte 80). hifloat8 has no -0: they
+    become 0.
 
     Raises:
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.

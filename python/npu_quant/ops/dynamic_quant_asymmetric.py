@@ -17,11 +17,11 @@ class DynamicQuantAsymmetricResult(NamedTuple):
     """What :func:`npu_dynamic_quant_asymmetric` returns; None where ``out`` holds None."""
 
     y: NDArray[Any]
-    """Codes, of input's shape; int4 packed, with an eighth of its last axis."""
+    """Codes, of input's shape; int4 is packed into an eighth of the last axis."""
     scale: NDArray[np.float32]
-    """float32, one per group: of input's shape without its last axis, its axis -2, or (1,)."""
+    """float32, one per group. Shape: input's without the last axis or without axis -2, or (1,)."""
     offset: NDArray[np.float32]
-    """float32 like scale; no integer: the code that zero would have, before rounding."""
+    """float32, of scale's shape: the code of 0 before rounding, so not an integer."""
 
 
 def npu_dynamic_quant_asymmetric(
@@ -35,7 +35,7 @@ def npu_dynamic_quant_asymmetric(
     out: tuple[Array | None, Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> DynamicQuantAsymmetricResult:
-    """Quantize from the least to the greatest value of each token (row), channel or of all.
+    """Quantize asymmetrically with a scale and offset per token (row), channel or tensor.
 
     ::
 
@@ -45,9 +45,9 @@ def npu_dynamic_quant_asymmetric(
         offset = MAX - hi / scale                     not rounded
         y      = code(v / scale + offset)             the nearest of dst_type, saturated
 
-    Every operation is one IEEE float32 operation per element (docs/numerics.md 2); 16-bit inputs
-    are widened exactly. Zero is not forced into the range from lo to hi. ``dst_type`` says what
-    codes are, ``quant_mode`` what a group is:
+    Every operation is one IEEE float32 operation per element (docs/numerics.md 12); 16-bit inputs
+    are widened exactly. Zero is not forced into the range from lo to hi. ``dst_type`` selects the
+    codes, and ``quant_mode`` the groups:
 
     ====================  =====  ======  =============================  ==================
     dst_type              MAX    R       y                              codes end at
@@ -70,38 +70,38 @@ def npu_dynamic_quant_asymmetric(
 
     Args:
         input: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32 (an extension: the device takes
-            16-bit types), of rank 2 to 8. Any strides, unaligned and read-only arrays included.
-        smooth_scales: factors of input's dtype for the last axis, "perchannel" for axis -2. With
-            ``group_index`` a row of them for each expert, ``(E, input.shape[-1])``.
-        group_index: int32, the end of each expert's rows, of shape ``(E,)``, 1 <= E <= 1024, as
-            :func:`npu_quant.npu_dynamic_quant` takes it. Not with "perchannel".
-        dst_type: the format of ``y``, one of the table, as torch_npu's number there, torch's (1 for
-            int8, 16 for quint4x2 ...), dtype or name; None is int8.
+            16-bit types), of rank 2 to 8. It may have any strides and be unaligned or read-only.
+        smooth_scales: factors of input's dtype for the last axis; with "perchannel" for axis -2.
+            With ``group_index`` one row of factors for each expert, ``(E, input.shape[-1])``.
+        group_index: int32, of shape ``(E,)``, 1 <= E <= 1024: the end of each expert's rows, as in
+            :func:`npu_quant.npu_dynamic_quant`. Not available with "perchannel".
+        dst_type: the format of ``y``, one from the table: torch_npu's number there, torch's number
+            (1 for int8, 16 for quint4x2 ...), a dtype or a name. None means int8.
         quant_mode: ``"pertoken"``, ``"pertensor"`` or ``"perchannel"``.
-        dst_type_max: MAX of hifloat8, 1e-6 to 32768, if it is not 0, and half of R; others have
-            their own. Codes end at +-32768 all the same.
+        dst_type_max: MAX for hifloat8, 1e-6 to 32768, with R = 2 MAX; 0 means the table's. Other
+            formats always use the table's MAX and R. hifloat8 codes still end at +-32768.
         out: where to write ``(y, scale, offset)``: arrays of exactly the result's shapes and
-            dtypes, any strides, apart from each other and the inputs; None for one that is not
-            wanted.
-        numerics: the arithmetic profile, by default the current one
-            (:func:`npu_quant.numerics`): ``"reference"``, or a device's, ``"ascend910b"`` or
-            ``"ascend950"``, which refuse what the device does (docs/numerics.md 4).
+            dtypes, with any strides and no memory shared with each other or the inputs. None stands
+            for an output that is not wanted.
+        numerics: the arithmetic profile, by default the current one (:func:`npu_quant.numerics`):
+            ``"reference"``, or a device's, ``"ascend910b"`` or ``"ascend950"``, which also refuse
+            what the device refuses (docs/numerics.md 4).
 
     Returns:
-        ``(y, scale, offset)``: codes of input's shape (int4 has an eighth of its last axis, which
-        has to be a multiple of 8), float32 and float32 per group. The way back to about ``v`` is
-        ``(y - offset[..., None]) * scale[..., None]`` of the numbers that codes stand for,
-        "perchannel" with ``[..., None, :]``.
+        ``(y, scale, offset)``: codes of input's shape (int4: an eighth of the last axis, which must
+        be a multiple of 8), and a float32 scale and offset per group. ``(y - offset[..., None]) *
+        scale[..., None]``, with the numbers that the codes stand for, dequantizes to about ``v``;
+        with "perchannel" the index is ``[..., None, :]``.
 
-    Rounding is to nearest, ties to even, in hifloat8 away from zero, after the offset is added.
-    Groups out of the ordinary:
+    Rounding comes after the offset is added, and is to nearest, ties to even; in hifloat8 ties go
+    away from zero. Edge cases, by group:
 
     ===============================  ======  ===================  ==================================
     group                            scale   offset               y
     ===============================  ======  ===================  ==================================
-    all zero, or without elements    1e-12   MAX                  MAX, which comes back as 0
-    all c, not 0                     1e-12   MAX - c / scale      by the formula; c comes back but
-                                                                  for 2 ** -22 of it and 1e-14
+    all zero, or no elements         1e-12   MAX                  MAX, which dequantizes to 0
+    all c, not 0                     1e-12   MAX - c / scale      by the formula; dequantizes to c
+                                                                  within 2 ** -22 * |c| + 1e-14
     all c, abs(c) beyond 3.4e26      1e-12   -inf or inf          0
     narrow: (hi - lo) / R < 1e-12    1e-12   by the formula       in steps of 1e-12
     holds NaN (or 0 * inf with       NaN     NaN                  0 everywhere
@@ -134,8 +134,8 @@ def npu_dynamic_quant_asymmetric(
                [-448., -144.,  144.,  448.]], dtype=float32)
 
     Source: torch_npu.npu_dynamic_quant_asymmetric and aclnnDynamicQuantV2, V3 (Ascend/op-plugin,
-    hicann/ops-nn ``quant/dynamic_quant_v2``). The least scale of 1e-12 is that of Atlas A2; the
-    950 series has none, and loses a group of equal values.
+    hicann/ops-nn ``quant/dynamic_quant_v2``). The least scale, 1e-12, is that of Atlas A2. The 950
+    series has no least scale, and loses a group of equal values.
     """
     return _core.npu_dynamic_quant_asymmetric(
         DynamicQuantAsymmetricResult,

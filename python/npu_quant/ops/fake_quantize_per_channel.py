@@ -24,7 +24,7 @@ def fake_quantize_per_channel_affine_cachemask(
     out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> FakeQuantizeResult:
-    """Quantize and dequantize with a scale per channel, and tell which elements were in the range.
+    """Quantize and dequantize with a scale per channel; also return what was in the range.
 
     ::
 
@@ -33,29 +33,31 @@ def fake_quantize_per_channel_affine_cachemask(
         mask   = quant_min <= q <= quant_max
         output = (clamp(q, quant_min, quant_max) - zero_point) * scale
 
-    Scale and zero point are those of the element's place on ``axis``. Integer zero points are added
-    after rounding, float ones before it. Every operation is one IEEE float32 operation per element
-    (docs/numerics.md 6), but for the last line with float zero points, which is float64 rounded to
-    float32; 16-bit elements are widened exactly, and ``output`` is rounded to self's dtype at the
-    end.
+    Each element uses the scale and zero point of its channel, its index along ``axis``. Integer
+    zero points are added after rounding, float ones before it. Every operation is one IEEE float32
+    operation per element (docs/numerics.md 6), except the last line with float zero points: it is
+    computed in float64 and rounded to float32; 16-bit elements are widened exactly, and ``output``
+    is rounded to self's dtype at the end.
 
     Args:
         self: float16, bfloat16 (``ml_dtypes.bfloat16``; an extension: the device takes the other
-            two) or float32, of rank 1 to 8. Any strides, unaligned and read-only arrays included.
-        scale: the steps, float32, of shape ``(self.shape[axis],)``. Any numbers: see below.
+            two) or float32, of rank 1 to 8. It may have any strides and be unaligned or read-only.
+        scale: the steps of the grids, float32, of shape ``(self.shape[axis],)``. Any numbers: see
+            below.
         zero_point: where 0 lies on the integer grids, of scale's shape: int32, each ``quant_min``
             to ``quant_max``, or float32 or float16, each -16777216 to 16777216.
         axis: the axis of the channels; negative ones count from the end.
         quant_min: the lowest grid point, -16777216 to 16777216 and not above ``quant_max``.
         quant_max: the highest grid point, -16777216 to 16777216.
-        out: where to write ``(output, mask)``: arrays of exactly the result's shape and dtypes, any
-            strides, apart from each other and the inputs; None for one that is not wanted.
+        out: where to write ``(output, mask)``: arrays of exactly the result's shape and dtypes,
+            with any strides and no memory shared with each other or the inputs. None stands for an
+            output that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(output, mask)``: self's dtype and bool, both of self's shape.
+        ``(output, mask)``: of self's dtype and bool, both of self's shape.
 
-    Rounding is to nearest, ties to even. Out of the ordinary, channel by channel:
+    Rounding is to nearest, ties to even. Edge cases, by channel:
 
     ====================================  =====================================  ===============
     element, scale or zero point          output                                 mask
@@ -96,7 +98,7 @@ def fake_quantize_per_channel_affine_cachemask(
     Source: aten's function of this name (PyTorch
     ``aten/src/ATen/native/quantized/FakeQuantPerChannelAffine.cpp``) and
     aclnnFakeQuantPerChannelAffineCachemask (hicann/ops-nn ``quant/fake_quant_affine_cachemask``).
-    The same bits as torch 2.13 on a CPU, but that its kernel
+    The results are the same bits as torch 2.13's on a CPU, except that its kernel
 
     * converts q to int64, where on x86 inf and all from 2^63 overflow to quant_min: here they
       saturate, as they do per tensor;
@@ -131,8 +133,9 @@ def fake_quantize_per_channel_affine(
         q      = zero_point + round(self * (1 / scale))
         output = (clamp(q, quant_min, quant_max) - zero_point) * scale
 
-    To the bit the ``output`` of :func:`fake_quantize_per_channel_affine_cachemask`: its page has
-    the order of operations, also for float zero points, and the edge cases (docs/numerics.md 6).
+    The result is the ``output`` of :func:`fake_quantize_per_channel_affine_cachemask`, bit for bit.
+    That page gives the order of operations, also for float zero points, and the edge cases
+    (docs/numerics.md 6).
 
     Args:
         self: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 8, any strides.
@@ -142,8 +145,8 @@ def fake_quantize_per_channel_affine(
         axis: the axis of the channels; negative ones count from the end.
         quant_min: the lowest grid point, -16777216 to 16777216 and not above ``quant_max``.
         quant_max: the highest grid point, -16777216 to 16777216.
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs.
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
@@ -179,21 +182,21 @@ def fake_quantize_per_channel_affine_cachemask_backward(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Let the gradient pass where the element was inside the range (straight-through estimator).
+    """Pass the gradient where the element was in the range (straight-through estimator).
 
     ::
 
         result = grad * mask                mask counts as 1 and 0
 
-    It is a product, not a choice: where mask is False, infinities and NaN give NaN and negative
-    numbers -0 (docs/numerics.md 6).
+    The result is a product, not a selection: where mask is False, infinities and NaN give NaN, and
+    negative numbers give -0 (docs/numerics.md 6).
 
     Args:
         grad: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 0 to 8, any strides.
         mask: bool, of grad's shape: the second result of
             :func:`fake_quantize_per_channel_affine_cachemask`.
-        out: where to write the result: an array of exactly grad's shape and dtype, any strides,
-            apart from the inputs.
+        out: where to write the result: an array of exactly grad's shape and dtype, with any strides
+            and no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:

@@ -30,7 +30,7 @@ def fake_quantize_per_tensor_affine_cachemask(
     out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> FakeQuantizeResult:
-    """Quantize and dequantize with one scale, and tell which elements were inside the range.
+    """Quantize and dequantize with one scale; also return which elements were in the range.
 
     ::
 
@@ -43,20 +43,21 @@ def fake_quantize_per_tensor_affine_cachemask(
     are widened exactly, and ``output`` is rounded to self's dtype at the end.
 
     Args:
-        self: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 0 to 8. Any strides,
-            unaligned and read-only arrays included.
+        self: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 0 to 8. It may have any
+            strides and be unaligned or read-only.
         scale: the step, rounded to float32 first. Any number: see below.
         zero_point: where 0 lies on the integer grid, ``quant_min`` to ``quant_max``.
         quant_min: the lowest grid point, -16777216 to 16777216 and not above ``quant_max``.
         quant_max: the highest grid point, -16777216 to 16777216.
-        out: where to write ``(output, mask)``: arrays of exactly the result's shape and dtypes, any
-            strides, apart from each other and from self; None for one that is not wanted.
+        out: where to write ``(output, mask)``: arrays of exactly the result's shape and dtypes,
+            with any strides and no memory shared with each other or self. None stands for an output
+            that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(output, mask)``: self's dtype and bool, both of self's shape.
+        ``(output, mask)``: of self's dtype and bool, both of self's shape.
 
-    Rounding is to nearest, ties to even, before the zero point is added. Out of the ordinary:
+    Rounding is to nearest, ties to even, before the zero point is added. Edge cases:
 
     ====================================  =====================================  ===============
     element or scale                      output                                 mask
@@ -107,7 +108,7 @@ def _fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
     out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> FakeQuantizeResult:
-    """Quantize and dequantize with scale and zero point in arrays, and a switch that turns it off.
+    """Quantize and dequantize with scale and zero point in arrays, if a switch is on.
 
     ::
 
@@ -121,21 +122,22 @@ def _fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
 
     Args:
         self: float16, bfloat16 (``ml_dtypes.bfloat16``; an extension: the device takes the other
-            two) or float32, of rank 0 to 8. Any strides, unaligned and read-only arrays included.
+            two) or float32, of rank 0 to 8. It may have any strides and be unaligned or read-only.
         scale: one element, float32, float16 or bfloat16.
         zero_point: one element, int32 or int64 (an extension, torch's), -16777216 to 16777216; it
             may lie outside ``quant_min`` to ``quant_max``.
-        fake_quant_enabled: one element of any real dtype; on where it is at least 1.
+        fake_quant_enabled: the switch: one element of any real dtype, on if it is at least 1.
         quant_min: the lowest grid point, -16777216 to 16777216 and not above ``quant_max``.
         quant_max: the highest grid point, -16777216 to 16777216.
-        out: where to write ``(output, mask)``: arrays of exactly the result's shape and dtypes, any
-            strides, apart from each other and the inputs; None for one that is not wanted.
+        out: where to write ``(output, mask)``: arrays of exactly the result's shape and dtypes,
+            with any strides and no memory shared with each other or the inputs. None stands for an
+            output that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(output, mask)``: self's dtype and bool, both of self's shape.
+        ``(output, mask)``: of self's dtype and bool, both of self's shape.
 
-    Rounding is to nearest, ties to even, before the zero point is added. Out of the ordinary:
+    Rounding is to nearest, ties to even, before the zero point is added. Edge cases:
 
     ====================================  =====================================  ===============
     element or argument                   output                                 mask
@@ -168,10 +170,10 @@ def _fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
 
     Source: aten's function of this name and aclnnFakeQuantPerTensorAffineCachemask (hicann/ops-nn
     ``quant/fake_quant_affine_cachemask``). torch 2.13 on a CPU gives the same bits, but its switch
-    is off at 0 alone (truncated to an integer): -1 and less are on there, off here and on the
-    device. The device gives (0 - zero_point) * scale for NaN, with a mask of
-    quant_min <= zero_point <= quant_max, and compares the mask of float16 in float16, which is
-    coarse beyond 2048. Its page prints ``self / scale`` where it multiplies by ``inv``.
+    is off only at 0 (truncated to an integer): -1 and less are on there, and off here and on the
+    device. The device gives (0 - zero_point) * scale for NaN, with a mask of quant_min <=
+    zero_point <= quant_max, and compares the mask of float16 in float16, which is coarse beyond
+    2048. Its page prints ``self / scale`` where it multiplies by ``inv``.
     """
     return _core._fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
         FakeQuantizeResult,
@@ -203,19 +205,19 @@ def fake_quantize_per_tensor_affine(
         q      = zero_point + round(self * (1 / scale))
         output = (clamp(q, quant_min, quant_max) - zero_point) * scale
 
-    To the bit the ``output`` of :func:`fake_quantize_per_tensor_affine_cachemask`, or, with arrays
-    for scale and zero point, of its ``tensor_qparams`` form, switched on: its page has the order of
-    operations and the edge cases (docs/numerics.md 6).
+    The result is the ``output`` of :func:`fake_quantize_per_tensor_affine_cachemask`, bit for bit;
+    if scale and zero point are arrays, it is that of the ``tensor_qparams`` form, switched on. That
+    page gives the order of operations and the edge cases (docs/numerics.md 6).
 
     Args:
         self: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 0 to 8, any strides.
         scale: the step: a number, or an array of one element, float32, float16 or bfloat16.
-        zero_point: an int, ``quant_min`` to ``quant_max``, where scale is a number; where scale is
-            an array, an array of one element, int32 or int64, -16777216 to 16777216.
+        zero_point: if scale is a number, an int, ``quant_min`` to ``quant_max``; if scale is an
+            array, an array of one element, int32 or int64, -16777216 to 16777216.
         quant_min: the lowest grid point, -16777216 to 16777216 and not above ``quant_max``.
         quant_max: the highest grid point, -16777216 to 16777216.
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs.
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
@@ -249,21 +251,21 @@ def fake_quantize_per_tensor_affine_cachemask_backward(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Let the gradient pass where the element was inside the range (straight-through estimator).
+    """Pass the gradient where the element was in the range (straight-through estimator).
 
     ::
 
         result = grad * mask                mask counts as 1 and 0
 
-    It is a product, not a choice: where mask is False, infinities and NaN give NaN and negative
-    numbers -0 (docs/numerics.md 6).
+    The result is a product, not a selection: where mask is False, infinities and NaN give NaN, and
+    negative numbers give -0 (docs/numerics.md 6).
 
     Args:
         grad: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 0 to 8, any strides.
         mask: bool, of grad's shape: the second result of
             :func:`fake_quantize_per_tensor_affine_cachemask`.
-        out: where to write the result: an array of exactly grad's shape and dtype, any strides,
-            apart from the inputs.
+        out: where to write the result: an array of exactly grad's shape and dtype, with any strides
+            and no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:

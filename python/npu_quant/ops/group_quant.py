@@ -1,4 +1,4 @@
-"""npu_group_quant: codes of 8 or 4 bits, by scales that each group of rows has of its own."""
+"""npu_group_quant: codes of 8 or 4 bits, with given scales for each group of rows."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def npu_group_quant(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Quantize groups of rows by given scales, a row of them for each group.
+    """Quantize groups of rows with given scales, one row of scales for each group.
 
-    For the rows of experts, one group after the other in one array::
+    It quantizes the rows of several experts that one array holds, one group after another::
 
-        y = code(x * scale[e] + offset)          of the rows of group e; code: nearest, saturated
+        y = code(x * scale[e] + offset)          for the rows of group e; code: nearest, saturated
 
     Product and sum are one IEEE float32 operation each (docs/numerics.md 18); 16-bit inputs are
-    widened exactly. Without an offset nothing is added. So each group of rows becomes what
-    ``npu_quantize(rows, scale[e], offset, dst_dtype, div_mode=False)`` makes of it.
+    widened exactly. Without an offset nothing is added. Each group of rows gives the result of
+    ``npu_quantize(rows, scale[e], offset, dst_dtype, div_mode=False)``.
 
     ==============  ==================================================  ================
     dst_dtype       the result                                          codes end at
@@ -42,36 +42,37 @@ def npu_group_quant(
 
     Args:
         x: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of shape (S, H): S rows of H
-            elements. Any strides, unaligned and read-only arrays included, here and below.
-        scale: float16, bfloat16 or float32, whatever x's dtype, of shape (E, H): a row for each of
-            E groups. It multiplies. Any sign.
-        group_index: int32 or int64, of shape (E,), E at least 1: where each group ends, the row
-            behind its last one. Ends never decrease; the last one is S. A group that ends where it
-            begins has no rows, and its scales are not used.
-        offset: one element of scale's dtype, of shape (1,) or (); None for nothing.
-        dst_dtype: the format of the codes, int8 or int4, as torch_npu's code (258, 285), torch's
-            (1, 12 for qint8, 16 for quint4x2), dtype or name. None is int8.
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs.
+            elements. It may have any strides and be unaligned or read-only; so may the arrays
+            below.
+        scale: float16, bfloat16 or float32, whatever x's dtype, of shape (E, H): one row for each
+            of E groups. It multiplies x. Any sign.
+        group_index: int32 or int64, of shape (E,), E at least 1: where each group ends (the index
+            of the row after its last row). Ends never decrease; the last end is S. A group that
+            ends where it begins has no rows, and its scales are not used.
+        offset: one element of scale's dtype, of shape (1,) or (); None for no offset.
+        dst_dtype: the format of the codes, int8 or int4, given as torch_npu's number (258, 285),
+            torch's number (1, 12 for qint8, 16 for quint4x2), a dtype or a name. None means int8.
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        The codes, of x's shape; of int4, for which H has to be a multiple of 8, (S, H / 8).
+        The codes, of x's shape; for int4 of shape (S, H / 8), and H must be a multiple of 8.
 
-    Rounding is to nearest, ties to even, after the offset is added. Out of the ordinary:
+    Rounding comes after the offset is added, and is to nearest, ties to even. Edge cases:
 
     ==========================================  ===================================================
     what                                        y
     ==========================================  ===================================================
     NaN in x, scale or offset                   0
     0 * inf                                     0, whatever the offset
-    infinite products, offset finite            the largest code, the smallest
+    infinite products, offset finite            the greatest code, the least
     inf - inf                                   0
-    beyond the range of dst_dtype               the largest code, the smallest
-    a tie, such as -1.5 with offset 0.5         to even after the sum: -1 gives -1
+    beyond the range of dst_dtype               the greatest code, the least
+    a tie, such as -1.5 with offset 0.5         rounded after the sum: -1 gives -1
     a product that float32 rounds               rounded before the offset is added
     x * scale below 2**-126                     subnormal numbers are kept
-    a group without rows                        nothing
+    a group without rows                        no codes
     no rows or no columns                       empty; the rules for the other arrays hold
     ==========================================  ===================================================
 

@@ -1,4 +1,4 @@
-"""npu_grouped_dynamic_block_quant: blocks of a matrix, which begin anew in each group."""
+"""npu_grouped_dynamic_block_quant: codes and a scale per block, in groups of rows."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def npu_grouped_dynamic_block_quant(
     out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> GroupedDynamicBlockQuantResult:
-    """Quantize each block of a matrix, with blocks that begin anew in each group of rows.
+    """Quantize a matrix with one scale per block; blocks restart at each group of rows.
 
-    For the rows of experts, one after the other in one array::
+    It quantizes the rows of several experts that one array holds, one expert after another::
 
         amax  = max |x| over the block
         scale = amax / greatest           at most 1 / min_scale, if min_scale > 0
         y     = code(x / scale)           the nearest of dst_type, saturated
 
-    So each group of rows becomes what ``npu_dynamic_block_quant(rows, ...)`` makes of it
-    (docs/numerics.md 2). The last blocks of a group's rows and columns hold what is left of it.
+    Each group of rows gives the result of ``npu_dynamic_block_quant(rows, ...)`` (docs/numerics.md
+    2). The last blocks along a group's rows and columns may be smaller.
 
     =====================  =====================  ========  ================
     dst_type               y                      greatest  codes end at
@@ -60,48 +60,49 @@ def npu_grouped_dynamic_block_quant(
     =====================  =====================  ========  ================
 
     Args:
-        x: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of shape ``(m, n)`` or
-            ``(batches, m, n)``. Any strides, unaligned and read-only arrays included.
-        group_list: int32, of shape ``(g,)``, with g at least 1: the row behind each group, in every
-            batch. None is less than the one before it, and the last one is m; so groups may be
-            empty.
-        min_scale: a bound: no scale exceeds ``1 / min_scale``. 0 means none. Rounded to float32
-            first; negative, NaN or infinite is an error.
-        round_mode: ``"round"`` for hifloat8, whose ties go away from zero; ``"rint"`` for the
-            others, whose ties go to the even code.
-        dst_type: the format of the codes, one of the table, as torch_npu's number there, torch's
-            (23, 24), dtype or name.
+        x: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of shape ``(m, n)`` or ``(batches,
+            m, n)``. It may have any strides and be unaligned or read-only.
+        group_list: int32, of shape ``(g,)``, with g at least 1: where each group ends, in every
+            batch (the index of the row after its last row). Ends never decrease, and the last end
+            is m; a group may be empty.
+        min_scale: an upper bound of the scales: no scale exceeds ``1 / min_scale``. 0 means no
+            bound. Rounded to float32 first; negative, NaN or infinite is an error.
+        round_mode: ``"round"`` for hifloat8: ties go away from zero; ``"rint"`` for the other
+            formats: ties go to the even code.
+        dst_type: the format of the codes, one from the table: torch_npu's number there, torch's
+            number (23, 24), a dtype or a name.
         row_block_size: rows of a block: 1, 128, 256 or 512.
         col_block_size: columns of a block: 64, 128, 192 or 256.
-        group_list_type: what group_list holds: 0, the row behind each group.
-        dst_type_max: for hifloat8 what amax becomes: from 1e-06 to 32768; codes still end at
-            +-32768. 0 means the table's.
-        out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other, from x and from group_list; None for one that is not
-            wanted.
+        group_list_type: what group_list holds: 0, the end of each group.
+        dst_type_max: for hifloat8, the number that amax is mapped to: 1e-06 to 32768; codes still
+            end at +-32768. 0 means the table's ``greatest``.
+        out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, with
+            any strides and no memory shared with each other, x or group_list. None stands for an
+            output that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y, scale)``: codes of x's shape; float32 of shape ``(..., m // row_block_size + g,
-        ceil(n / col_block_size))``. The scales of group j, which begins with row ``start``, are
-        those from row ``start // row_block_size + j`` on; rows of no block are 0.
+        ``(y, scale)``: codes of x's shape; float32 of shape ``(..., m // row_block_size + g, ceil(n
+        / col_block_size))``. The scales of group j, whose first row is ``start``, begin at row
+        ``start // row_block_size + j`` of scale; rows of scale that belong to no block are 0.
 
-    Rounding is to nearest, ties to even, in hifloat8 away from zero. Blocks out of the ordinary;
-    "ends" are the format's own, such as 448 and -448:
+    Rounding is to nearest, ties to even; in hifloat8 ties go away from zero. Edge cases, by block;
+    "ends" means the greatest code (448 in float8_e4m3fn) for inf and positive values, and the least
+    code (-448) for -inf and negative ones:
 
     ========================================  =============  =====================================
     block                                     scale          y
     ========================================  =============  =====================================
-    all zero, of whatever sign                0              0
+    all zero, of any sign                     0              0
     holds NaN                                 NaN            0 everywhere
-    holds inf or -inf, no NaN                 inf            0; float8: -0 of finite negative ones
-    the same, with min_scale                  1 / min_scale  finite by the formula, inf: ends
-    so small that amax / greatest is 0        0              0 for 0, others: ends
-    so great that amax / greatest is inf      inf            0 (where dst_type_max is below 1)
+    holds inf or -inf, no NaN                 inf            0; float8: -0 of finite values below 0
+    the same, with min_scale                  1 / min_scale  finite values by the formula; inf: ends
+    amax / greatest underflows to 0           0              0 for 0, else: ends
+    amax / greatest overflows                 inf            0 (where dst_type_max is below 1)
     a scale is subnormal                      by formula     by the formula; beyond the ends: ends
     else: -0, or below 0 and rounded to 0     by formula     float8: -0 (80); hifloat8: 0
-    none: a row of scales of no block         0              there is none
-    of an empty group                         none           none: the group has no blocks
+    no block: a spare row of scales           0              no codes
+    an empty group                            none           none
     empty: ``(m, 0)``                         shape (.., 0)  empty
     empty: ``(0, n)``                         zeros          empty; g rows of scales
     ========================================  =============  =====================================
@@ -123,9 +124,9 @@ def npu_grouped_dynamic_block_quant(
         ([[0, 448], [448, 224], [64, 128]], [[1.0], [0.015625]])
 
     Source: torch_npu.npu_grouped_dynamic_block_quant (hicann/ops-nn
-    ``quant/grouped_dynamic_block_quant``, Ascend/op-plugin). The device leaves rows of no block as
-    they are in memory, and its kernel gives the scale inf where a block holds inf, with min_scale,
-    too; its document, and this function, the bound.
+    ``quant/grouped_dynamic_block_quant``, Ascend/op-plugin). The device does not write the rows of
+    scale that belong to no block. If a block holds inf, its kernel gives the scale inf even with
+    min_scale; its document, and this function, give the bound ``1 / min_scale``.
     """
     return _core.npu_grouped_dynamic_block_quant(
         GroupedDynamicBlockQuantResult,

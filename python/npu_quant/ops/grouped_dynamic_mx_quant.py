@@ -1,4 +1,4 @@
-"""npu_grouped_dynamic_mx_quant: blocks of rows, which begin anew in each group."""
+"""npu_grouped_dynamic_mx_quant: codes and a scale per block of 32 rows, in groups of rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class GroupedDynamicMxQuantResult(NamedTuple):
     """
 
     y: NDArray[Any]
-    """Codes, of x's shape; of float4 the last axis is a half."""
+    """Codes, of x's shape; float4 has half the last axis."""
     mxscale: NDArray[np.uint8]
     """Of shape (m // 64 + g, n, 2): two blocks a row, those of group j from
     group_index[j - 1] // 64 + j on; 0 where there is no block."""
@@ -37,9 +37,9 @@ def npu_grouped_dynamic_mx_quant(
     out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> GroupedDynamicMxQuantResult:
-    """Quantize blocks of 32 rows of each column, which begin anew in each group of rows (MX).
+    """Quantize blocks of 32 rows of each column; blocks restart at each group of rows (MX).
 
-    For the rows of experts, one after the other in one array::
+    It quantizes the rows of several experts that one array holds, one expert after another::
 
         amax = max |x| over the block
         b    = floor(log2(amax)) - emax + 127, at least 0               scale_alg 0
@@ -47,8 +47,8 @@ def npu_grouped_dynamic_mx_quant(
                the least byte with amax <= dst_type_max * 2^(b - 127)   scale_alg 2
         y    = code(x * 2^(127 - b))        the nearest of dst_type, saturated
 
-    So each group of rows becomes what ``npu_dynamic_mx_quant(rows, axis=0)`` makes of it
-    (docs/numerics.md 14). The last block of a group holds what is left of it.
+    Each group of rows gives the result of ``npu_dynamic_mx_quant(rows, axis=0)`` (docs/numerics.md
+    14). The last block of a group may be shorter.
 
     =====================  ====  =====  =========  ===================
     dst_type               emax  top    scale_alg  round_mode
@@ -60,43 +60,44 @@ def npu_grouped_dynamic_mx_quant(
     =====================  ====  =====  =========  ===================
 
     Args:
-        x: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of shape ``(m, n)``. Any strides,
-            unaligned and read-only arrays included. For float4 n is even.
-        group_index: int32, of shape ``(g,)``, with g at least 1: the row behind each group. None
-            is less than the one before it, and the last one is m; so groups may be empty.
+        x: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of shape ``(m, n)``. It may have
+            any strides and be unaligned or read-only. For float4 n is even.
+        group_index: int32, of shape ``(g,)``, with g at least 1: where each group ends (the index
+            of the row after its last row). Ends never decrease, and the last end is m; a group may
+            be empty.
         round_mode: ``"rint"``: ties go to the even code; ``"round"``: away from zero; ``"floor"``:
             to the next code below.
-        dst_type: the format of the codes, one of the table, as torch_npu's number there, torch's
-            (23, 24, 45), dtype or name.
-        blocksize: rows of a block: 32.
-        scale_alg: how the byte is found. None means 0.
-        dst_type_max: for ``scale_alg=2`` what amax may become at most: from top to twice as much, 6
-            to 12 or 1.75 to 3.5; codes still end at top. 0 or None means top. Rounded to float32.
-        out: where to write ``(y, mxscale)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other, from x and from group_index; None for one that is not
-            wanted.
+        dst_type: the format of the codes, one from the table: torch_npu's number there, torch's
+            number (23, 24, 45), a dtype or a name.
+        blocksize: the number of rows of a block: 32.
+        scale_alg: how the scale's byte b is computed, see the formula. None means 0.
+        dst_type_max: for ``scale_alg=2``, the limit of amax / scale, from top to twice top: 6 to
+            12, or 1.75 to 3.5; codes still end at top. 0 or None means top. Rounded to float32.
+        out: where to write ``(y, mxscale)``: arrays of exactly the result's shapes and dtypes, with
+            any strides and no memory shared with each other, x or group_index. None stands for an
+            output that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y, mxscale)``: codes of x's shape, in float4 ``(m, n / 2)`` with two codes of a row in
-        a byte, the first in its low nibble; uint8 of shape ``(m // 64 + g, n, 2)``. Block i of
-        column c in group j, which begins with row ``start``, has the byte
-        ``mxscale[start // 64 + j + i // 2, c, i % 2]``. Byte b stands for ``2**(b - 127)``, 255 for
-        NaN. The group's way back, where ``end`` is the row behind it, is
-        ``npu_anti_mx_quant(y[start:end], mxscale[first:last], axis=0, src_type=dst_type)`` with
-        ``first = start // 64 + j`` and ``last = first + (end - start + 63) // 64``.
+        ``(y, mxscale)``: ``y`` has x's shape; float4 has ``(m, n / 2)``, two codes of a row in a
+        byte, the first in its low nibble. ``mxscale`` is uint8 of shape ``(m // 64 + g, n, 2)``.
+        Block i of column c in group j, whose first row is ``start``, has the byte ``mxscale[start
+        // 64 + j + i // 2, c, i % 2]``. Byte b stands for ``2**(b - 127)``, and 255 for NaN. To
+        dequantize the group, which ends before row ``end``, call ``npu_anti_mx_quant(y[start:end],
+        mxscale[first:last], axis=0, src_type=dst_type)`` with ``first = start // 64 + j`` and
+        ``last = first + (end - start + 63) // 64``.
 
-    Rounding is of the one product, by ``round_mode``. Blocks out of the ordinary:
+    Rounding happens once per code, to the product, by ``round_mode``. Edge cases, by block:
 
     =======================================  ======  ==========================================
     block                                    byte    y
     =======================================  ======  ==========================================
-    all zero, of whatever sign               0       0, or -0 as the element
+    all zero, of any sign                    0       0, or -0 as the element
     holds NaN, inf or -inf                   255     +0 everywhere
-    so small that the byte is 0              0       by the formula: the code of x * 2^127
-    beyond top, with scale_alg 0 or 2        b       top
-    none: a lane or a pair of no block       0       there is none
-    of an empty group                        none    none: the group has no blocks
+    amax so small that the byte is 0         0       by the formula: the code of x * 2^127
+    value beyond top, scale_alg 0 or 2       b       top
+    no block: a spare byte or pair of bytes  0       no codes
+    an empty group                           none    none
     ``(0, n)``, or ``(m, 0)``                zeros   empty; mxscale is ``(g, n, 2)``
     =======================================  ======  ==========================================
 
@@ -116,9 +117,9 @@ def npu_grouped_dynamic_mx_quant(
         ([[256], [8], [256]], [[[119, 0]], [[125, 0]]])
 
     Source: torch_npu.npu_grouped_dynamic_mx_quant (hicann/ops-nn
-    ``quant/grouped_dynamic_mx_quant``, Ascend/op-plugin). The device leaves pairs of no block as
-    they are in memory, and its kernel gives zeros where the byte is 0 and amax is not: with
-    scale_alg 0, and with 2 where amax is subnormal. Neither does this function.
+    ``quant/grouped_dynamic_mx_quant``, Ascend/op-plugin). The device does not write the pairs of
+    bytes that belong to no block; this function writes 0. Where the byte is 0 and amax is not, its
+    kernel gives zeros with scale_alg 0, and with 2 if amax is subnormal; this function does not.
     """
     return _core.npu_grouped_dynamic_mx_quant(
         GroupedDynamicMxQuantResult,

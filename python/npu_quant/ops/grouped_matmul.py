@@ -1,4 +1,4 @@
-"""npu_grouped_matmul: groups of rows, each times a weight of its own."""
+"""npu_grouped_matmul: groups of rows, each multiplied by its own weight."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def npu_grouped_matmul(
     out: Arrays | None = None,
     numerics: str | None = None,
 ) -> list[NDArray[Any]]:
-    """Multiply groups of rows by a weight each: what the experts of a layer do.
+    """Multiply each group of rows by its own weight, as the experts of a layer do.
 
-    The dtypes of x and weight say what is computed, of row m and column n of a group's product::
+    The dtypes of x and weight select the formula. For row m and column n of a group's product::
 
         floats, floats     y = x @ w + bias
         int8, int8         y = (x @ w + bias) * scale[n] * per_token_scale[m], an int32 bias
@@ -57,66 +57,70 @@ def npu_grouped_matmul(
         floats, int8/int4  y = x @ w' + bias, w' = (w + antiquant_offset) * antiquant_scale
         MX                 y = the sum over blocks of 32 k of x @ w * 2**(b1 + b2 - 254) + bias
 
-    Sums of integers are exact in int32, and wrap; every other operation is one of IEEE float32, and
-    the result is rounded once more (docs/numerics.md 21.2). Sums of floats have the order of
-    docs/numerics.md 21.
+    Sums of integers are exact in int32, and wrap around; every other operation is one IEEE float32
+    operation, and the result is rounded once more (docs/numerics.md 21.2). docs/numerics.md 21
+    gives the order in which floats are added.
 
     Args:
-        x: a list of one array (M, K), or of one for each weight, (..., K). float16, bfloat16,
+        x: a list: one array (M, K), or one array (..., K) for each weight. float16, bfloat16,
             float32, int8, int32 with 8 int4 along K, float8_e4m3fn, or uint8 with two float4_e2m1
-            along K. Any strides, unaligned and read-only arrays included, here and below.
-        weight: a list of one array (E, K, N), or of E of (K, N): x's dtype, or int8, or int32 with
-            8 int4 along N or K. uint8 has two float4_e2m1 along N or K.
-        bias: for each weight (N,): float16 for x of float16, for int8 also int32, float16 and
-            bfloat16, else float32. With one weight (E, K, N) a list of one array (E, N), as every
-            parameter then has its axis E in front.
-        scale: for each weight. int8: (N,), float32 or bfloat16, for int8 results int64 of
-            :func:`npu_quant.npu_trans_quant_param`. int4: (G, N) of G groups of K / G rows, int64,
-            whose low 32 bits are the scale, or float32. MX: uint8 or float8_e8m0fnu
-            (ceil(K / 64), N, 2), of block 2c + i the byte [c, :, i].
+            along K. It may have any strides and be unaligned or read-only; so may the arrays below.
+        weight: a list: one array (E, K, N), or E arrays (K, N). Of x's dtype, or int8, or int32
+            with 8 int4 along N or K, or uint8 with two float4_e2m1 along N or K.
+        bias: an array (N,) for each weight: float16 for a float16 x; int32, float16, bfloat16 or
+            float32 for int8; else float32. With one weight (E, K, N), bias is a list of one array
+            (E, N), and every other parameter has an axis E in front, too.
+        scale: an array for each weight. int8: (N,), float32 or bfloat16; for int8 results int64
+            from :func:`npu_quant.npu_trans_quant_param`. int4: (G, N) for G groups of K / G rows,
+            float32, or int64 whose low 32 bits are the scale. MX: uint8 or float8_e8m0fnu (ceil(K /
+            64), N, 2): block 2c + i has the byte [c, :, i].
         offset: None.
-        antiquant_scale: for each weight (N,), of int4 also (G, N), of x's dtype.
-        antiquant_offset: the same, which is added to the codes; None for nothing.
-        per_token_scale: for each x (M,), float32; of MX uint8 or float8_e8m0fnu
-            (M, ceil(K / 64), 2).
-        group_list: int64, or a list of ints: which rows of x each weight has. Beside an x for each
-            weight None, or with group_type 0 the numbers of rows that these have.
+        antiquant_scale: an array (N,) of x's dtype for each weight; for int4 also (G, N).
+        antiquant_offset: arrays of the same shapes and dtype, added to the codes; None for no
+            offset.
+        per_token_scale: an array (M,), float32, for each x; for MX uint8 or float8_e8m0fnu (M,
+            ceil(K / 64), 2).
+        group_list: int64, or a list of ints: which rows of x belong to each weight. With one x for
+            each weight it is None, or, with group_type 0, the number of rows of each x.
         activation_input: None.
         activation_quant_scale: None.
         activation_quant_offset: None.
-        split_item: 0 or 1: a result for each weight; 2 or 3: one, of all rows.
-        group_type: 0: groups of rows; 2: groups of columns of x, and of rows of the only weight
-            (K, N), of floats: the result is (E, M, N); -1 or None: an x for each weight, and no
+        split_item: 0 or 1: one result for each weight; 2 or 3: one result of all rows.
+        group_type: 0: groups of rows; 2, for floats: groups of columns of x, and of rows of the
+            only weight (K, N), with a result (E, M, N); -1 or None: one x for each weight, and no
             group_list.
-        group_list_type: 0: the list has the row behind each group; 1: how many rows each has; 2:
-            rows of (the number of a weight, how many rows), no weight twice.
-        act_type: 0: none; of int8 to floats with a per_token_scale also 1, relu, and 5, swish.
+        group_list_type: what group_list holds. 0: where each group ends (the index of the row after
+            its last row); 1: the number of rows of each group; 2: pairs (number of a weight, number
+            of rows), no weight twice.
+        act_type: 0: no activation. For int8 with float results and a per_token_scale also 1, relu,
+            and 5, swish.
         tuning_config: has no effect.
-        output_dtype: of the result: None is x's dtype, the only one for floats. int8: int8, int32
-            (without scales), float16, bfloat16. int4: float16, bfloat16. MX: float32 as well.
-        x_dtype: None, or what x holds.
-        weight_dtype: None, or what weight holds.
-        scale_dtype: None, or what scale holds; of MX float8_e8m0fnu.
-        per_token_scale_dtype: the same of per_token_scale.
-        out: where to write the results: a list of arrays of exactly their shapes and dtypes, any
-            strides, apart from the inputs.
+        output_dtype: the type of the result. None means x's dtype, the only one for floats. int8:
+            int8, int32 (without scales), float16 or bfloat16. int4: float16 or bfloat16. MX:
+            float16, bfloat16 or float32.
+        x_dtype: None, or the format that x holds.
+        weight_dtype: None, or the format that weight holds.
+        scale_dtype: None, or the format that scale holds; for MX float8_e8m0fnu.
+        per_token_scale_dtype: the same for per_token_scale.
+        out: a list of arrays to write the results into: of exactly their shapes and dtypes, with
+            any strides and no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        A list of one array, (M, N), or of one for each weight.
+        A list: one array (M, N), or one array for each weight.
 
-    Rounding is to nearest, ties to even. Out of the ordinary:
+    Rounding is to nearest, ties to even. Edge cases:
 
     ==========================================  ===================================================
     what                                        y
     ==========================================  ===================================================
-    rows behind the last group                  0, all bits; none with split_item 0 and 1
-    a group without rows                        none; with group_type 2 a matrix of zeros
+    rows after the last group                   0, all bits; not in results with split_item 0 and 1
+    a group without rows                        no rows; with group_type 2 a matrix of zeros
     int32 sums beyond int32                     wrap, an int32 bias included
     beyond the result's range                   inf or -inf; int8: -128 or 127
-    infinite x, w or scale                      inf or -inf; NaN with a 0 or with the other one
+    infinite x, w or scale                      inf or -inf; NaN for inf * 0 or inf - inf
     NaN                                         NaN; in int8 results 0
-    a byte 255 of MX                            NaN
+    a byte 255 in MX scales                     NaN
     relu of 0 or less                           0; of NaN NaN
     K is 0                                      0, or the bias
     no rows, no columns                         empty; the rules for the other arrays hold

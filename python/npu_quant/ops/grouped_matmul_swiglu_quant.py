@@ -1,4 +1,4 @@
-"""npu_grouped_matmul_swiglu_quant: products by experts, a gated linear unit, and codes of that."""
+"""npu_grouped_matmul_swiglu_quant: products by experts, a gated linear unit, and its codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class GroupedMatmulSwigluQuantResult(NamedTuple):
     y: NDArray[np.int8]
     """Codes, ``(M, N / 2)``."""
     scale: NDArray[np.float32]
-    """One per row, ``(M,)``."""
+    """float32, one per row, ``(M,)``."""
     offset: NDArray[np.float32]
     """0, of shape ``()``: codes have no zero point."""
 
@@ -34,9 +34,9 @@ def npu_grouped_matmul_swiglu_quant(
     out: tuple[Array | None, Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> GroupedMatmulSwigluQuantResult:
-    """Multiply rows of codes by the matrix of their expert, and quantize the gated products.
+    """Multiply rows of codes by their expert's weight, apply SwiGLU, and quantize.
 
-    Of row m, which is of expert e, column n and k, which is added up::
+    For row m, which belongs to expert e, and column n; sums run over k::
 
         int8 weight:  c     = (sum of x[m, k] * weight[e, k, n]) * x_scale[m] * weight_scale[e, n]
         int4 weight:  total = sum over groups j of k of
@@ -46,33 +46,35 @@ def npu_grouped_matmul_swiglu_quant(
         scale = max |o| / 127               over the row
         y     = code(o / scale)             the nearest integer, saturated
 
-    Sums of integers are exact, and wrap around beyond int32, which K up to 131071 never is. From
-    there on every operation is one IEEE float32 operation per element, from left to right; totals
-    are added one after another from 0, and exp is the correctly rounded one (docs/numerics.md 24).
+    Sums of integers are exact; beyond int32 they wrap around, which cannot happen for K up to
+    131071. Every later operation is one IEEE float32 operation per element, from left to right;
+    totals are added one after another from 0, and exp is correctly rounded (docs/numerics.md 24).
 
     Args:
-        x: int8, ``(M, K)``. Any strides, unaligned and read-only arrays included, here and below.
-        weight: int8, ``(E, K, N)``, or int32 of int4, eight to an element: ``(E, K, N / 8)`` or
-            ``(E, K / 8, N)``, the one whose axis -2 fits x. N is even.
-        group_list: int64, ``(E,)``, the row behind each expert's rows: it never decreases, and is
-            at most M. Rows behind the last one have results of 0.
-        weight_scale: float32, ``(E, N)``. Of an int4 weight also ``(E, G, N)``, for each of G
-            groups of K / G consecutive k, and int64, which hold a float32 in their lower half
+        x: int8, ``(M, K)``. It may have any strides and be unaligned or read-only; so may the
+            arrays below.
+        weight: int8, ``(E, K, N)``; or int4 codes, eight to an int32: ``(E, K, N / 8)`` or ``(E, K
+            / 8, N)``, whichever has an axis -2 that fits x. N is even.
+        group_list: int64, ``(E,)``: where each expert's rows end (the index of the row after its
+            last row). Ends never decrease, and are at most M. Rows after the last end give results
+            of 0.
+        weight_scale: float32, ``(E, N)``. For an int4 weight also ``(E, G, N)``, one for each of G
+            groups of K / G consecutive k, and also int64 words, whose lower half is a float32
             (:func:`npu_quant.npu_trans_quant_param`).
         x_scale: float32, ``(M,)``.
-        bias: float32, ``(E, N)``, of an int4 weight alone, which requires it: as 8 is taken from
-            x, it has to hold ``8 * sum of weight * weight_scale``.
+        bias: float32, ``(E, N)``, only for an int4 weight, which requires it. Because the formula
+            subtracts 8 from x, bias must hold ``8 * sum of weight * weight_scale``.
         offset: None.
         out: where to write ``(y, scale, offset)``: arrays of exactly the result's shapes and
-            dtypes, any strides, apart from each other and the inputs; None for one that is not
-            wanted.
+            dtypes, with any strides and no memory shared with each other or the inputs. None stands
+            for an output that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         ``(y, scale, offset)``: int8 ``(M, N / 2)``, float32 ``(M,)`` and a float32 0 of shape
-        ``()``. The way back to about ``o`` is ``y * scale[:, None]``.
+        ``()``. ``y * scale[:, None]`` dequantizes to about ``o``.
 
-    Rounding is to nearest, ties to even. Rows out of the ordinary:
+    Rounding is to nearest, ties to even. Edge cases, by row:
 
     =============================================  =======  ======================================
     row                                            scale    y
@@ -80,9 +82,9 @@ def npu_grouped_matmul_swiglu_quant(
     o all zero                                     0        0
     o holds NaN                                    NaN      0 everywhere
     o holds inf or -inf, no NaN                    inf      0 everywhere
-    so small that max / 127 underflows to 0        0        0 for 0, else 127 or -128
-    behind the last expert's                       0        0
-    of K = 0                                       by c, which is 0, or bias * x_scale
+    max / 127 underflows to 0                      0        0 for 0, else 127 or -128
+    after the last expert's rows                   0        0
+    K is 0                                         by c, which is 0, or bias * x_scale
     N is 0                                         0        empty
     =============================================  =======  ======================================
 
@@ -110,9 +112,9 @@ def npu_grouped_matmul_swiglu_quant(
 
     Source: torch_npu.npu_grouped_matmul_swiglu_quant (Ascend/op-plugin), which calls
     aclnnGroupedMatmulSwigluQuant (cann/ops-transformer ``gmm/grouped_matmul_swiglu_quant``). Its
-    documents multiply by x_scale first, its test by weight_scale first, with the codes of
-    ``o * (127 / max)``. Devices leave rows behind the last expert's as they were, take N up to
-    10,240 and K below 65,536, and int8 weights in a private layout alone.
+    documents multiply by x_scale first; its test multiplies by weight_scale first, and rounds ``o *
+    (127 / max)``. Devices do not write the rows after the last expert's, take N up to 10,240 and K
+    below 65,536, and take int8 weights only in a private layout.
     """
     return _core.npu_grouped_matmul_swiglu_quant(
         GroupedMatmulSwigluQuantResult,

@@ -1,4 +1,4 @@
-"""npu_grouped_matmul_swiglu_quant_v2: as the first version, of int4 and of MX, too."""
+"""npu_grouped_matmul_swiglu_quant_v2: like the first version, also for int4 and MX."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GroupedMatmulSwigluQuantV2Result(NamedTuple):
     y: NDArray[Any]
     """Codes, ``(M, N / 2)``."""
     scale: NDArray[Any]
-    """One per row, ``(M,)``; of MX bytes, ``(M, ceil(N / 128), 2)``."""
+    """float32, one per row, ``(M,)``; for MX bytes, ``(M, ceil(N / 128), 2)``."""
 
 
 def npu_grouped_matmul_swiglu_quant_v2(
@@ -50,9 +50,9 @@ def npu_grouped_matmul_swiglu_quant_v2(
     out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> GroupedMatmulSwigluQuantV2Result:
-    """Multiply rows of codes by the matrix of their expert, and quantize the gated products.
+    """Multiply rows of codes by their expert's weight, apply SwiGLU, and quantize.
 
-    Of row m, which is of expert e, and column n::
+    For row m, which belongs to expert e, and column n::
 
         int8, int4:    c     = (sum over k of x * weight) * x_scale[m] * weight_scale[e, n]
         int8 by int4:  total = sum over groups j of k of
@@ -64,47 +64,51 @@ def npu_grouped_matmul_swiglu_quant_v2(
         scale = max |o| / 127,  y = code(o / scale)                   int8, over the row
         MX:   y, scale = npu_dynamic_mx_quant(o)                      float8_e4m3fn, over 32 each
 
-    Every operation behind the sums of integers is one IEEE float32 operation, from left to right;
-    sums of a block of MX are of float64, rounded to float32; exp is the correctly rounded one
+    Every operation after the sums of integers is one IEEE float32 operation, from left to right;
+    the sum of an MX block is computed in float64 and rounded to float32; exp is correctly rounded
     (docs/numerics.md 24).
 
     Args:
         x: codes ``(M, K)``: int8; int4, eight to an int32, ``(M, K / 8)``; or float8_e4m3fn, which
-            means MX. Any strides, unaligned and read-only arrays included, here and below.
-        weight: a list of one array: int8 or float8_e4m3fn, ``(E, K, N)``, or, for int8 and int4,
-            int32 of int4, ``(E, K, N / 8)`` or ``(E, K / 8, N)``, the one whose axis -2 fits x. N
-            is even.
-        weight_scale: a list of one array: float32 ``(E, N)``. Of weights of int4 also int64, which
-            hold a float32 in their lower half, and of int8 by int4 ``(E, G, N)``, for each of G
-            groups of K / G consecutive k. Of MX uint8 or float8_e8m0fnu
-            ``(E, ceil(K / 64), N, 2)``.
-        x_scale: float32 ``(M,)``; of MX uint8 or float8_e8m0fnu ``(M, ceil(K / 64), 2)``.
-        group_list: int64 ``(E,)``: the row behind each expert's rows, or how many it has. Rows
-            behind the last expert's have results of 0.
-        smooth_scale: float32, ``(E, N / 2)`` or ``(E,)``, of int4 by int4 alone.
-        weight_assist_matrix: a list of one array, float32 ``(E, N)``, of int8 by int4 alone, which
-            requires it: as 8 is taken from x, it has to hold ``8 * sum of weight * weight_scale``.
+            means MX. It may have any strides and be unaligned or read-only; so may the arrays
+            below.
+        weight: a list of one array: int8 or float8_e4m3fn, ``(E, K, N)``; or, for int8 and int4 x,
+            int4 codes, eight to an int32: ``(E, K, N / 8)`` or ``(E, K / 8, N)``, whichever has an
+            axis -2 that fits x. N is even.
+        weight_scale: a list of one array: float32 ``(E, N)``. For int4 weights also int64 words,
+            whose lower half is a float32; for int8 by int4 also ``(E, G, N)``, one for each of G
+            groups of K / G consecutive k. For MX uint8 or float8_e8m0fnu ``(E, ceil(K / 64), N,
+            2)``.
+        x_scale: float32 ``(M,)``; for MX uint8 or float8_e8m0fnu ``(M, ceil(K / 64), 2)``.
+        group_list: int64 ``(E,)``: where each expert's rows end, or how many rows it has
+            (group_list_type). Rows after the last expert's give results of 0.
+        smooth_scale: float32, ``(E, N / 2)`` or ``(E,)``, only for int4 by int4.
+        weight_assist_matrix: a list of one array, float32 ``(E, N)``, only for int8 by int4, which
+            requires it. Because the formula subtracts 8 from x, it must hold ``8 * sum of weight *
+            weight_scale``.
         bias: None.
-        dequant_mode: 0, with scales in groups along k also 1; of MX 2.
+        dequant_mode: 0; with scales in groups along k also 1; for MX 2.
         dequant_dtype: 0 or float32.
-        quant_mode: 0; of MX 2.
-        quant_dtype: int8, which 0 and None mean, too; of MX float8_e4m3fn.
-        group_list_type: 0, ends, or 1, counts.
-        tuning_config: changes nothing.
-        x_dtype: what x holds, if it is said: of int32 int4.
-        weight_dtype: what weight holds, likewise.
-        weight_scale_dtype: what weight_scale holds, likewise: of uint8 float8_e8m0fnu.
-        x_scale_dtype: what x_scale holds, likewise.
-        out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other and the inputs; None for one that is not wanted.
+        quant_mode: 0; for MX 2.
+        quant_dtype: int8 (also 0 and None); for MX float8_e4m3fn.
+        group_list_type: what group_list holds: 0, ends (the index of the row after each expert's
+            last row), or 1, numbers of rows.
+        tuning_config: has no effect.
+        x_dtype: None, or the format that x holds: int4 for int32.
+        weight_dtype: the same for weight.
+        weight_scale_dtype: None, or the format that weight_scale holds: float8_e8m0fnu for uint8.
+        x_scale_dtype: the same for x_scale.
+        out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, with
+            any strides and no memory shared with each other or the inputs. None stands for an
+            output that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y, scale)``: int8 ``(M, N / 2)`` and float32 ``(M,)``, of MX float8_e4m3fn and uint8
-        ``(M, ceil(N / 128), 2)``.
+        ``(y, scale)``: int8 ``(M, N / 2)`` and float32 ``(M,)``; for MX float8_e4m3fn ``(M, N /
+        2)`` and uint8 ``(M, ceil(N / 128), 2)``.
 
-    Rounding is to nearest, ties to even. Rows out of the ordinary are as
-    :func:`npu_quant.npu_grouped_matmul_swiglu_quant` has them, of MX blocks as
+    Rounding is to nearest, ties to even. Edge cases, by row; the page of
+    :func:`npu_quant.npu_grouped_matmul_swiglu_quant` has the others, for MX blocks that of
     :func:`npu_quant.npu_dynamic_mx_quant`:
 
     =============================================  ================  =============================
@@ -114,7 +118,7 @@ def npu_grouped_matmul_swiglu_quant_v2(
     o holds NaN                                    NaN; MX 255       0 everywhere; MX in its block
     o holds inf or -inf, no NaN                    inf; MX 255       the same
     an exponent of 255 in MX                       255 for the row   0
-    behind the last expert's                       0                 0
+    after the last expert's rows                   0                 0
     N is 0                                         0                 empty
     =============================================  ================  =============================
 
@@ -144,9 +148,9 @@ def npu_grouped_matmul_swiglu_quant_v2(
 
     Source: torch_npu.npu_grouped_matmul_swiglu_quant_v2 (Ascend/op-plugin), which calls
     aclnnGroupedMatmulSwigluQuantV2 (cann/ops-transformer ``gmm/grouped_matmul_swiglu_quant_v2``).
-    Its document rounds the exponents of MX results to the nearest; here they are rounded down, as
-    :func:`npu_quant.npu_dynamic_mx_quant` does. What else differs upstream is that of the first
-    version; how devices add up products of MX is not documented.
+    Its document rounds the exponents of MX results to nearest; this function rounds them down, like
+    :func:`npu_quant.npu_dynamic_mx_quant`. Other differences are those of the first version. No
+    document says how devices add up MX products.
     """
     return _core.npu_grouped_matmul_swiglu_quant_v2(
         GroupedMatmulSwigluQuantV2Result,

@@ -1,4 +1,4 @@
-"""npu_moe_finalize_routing: the experts' rows of each token, weighed, with biases and skips."""
+"""npu_moe_finalize_routing: the weighted sum of each token's expert rows, biases and skips."""
 
 from __future__ import annotations
 
@@ -26,53 +26,54 @@ def npu_moe_finalize_routing(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Add up what the experts made of each token.
+    """Add up the experts' outputs for each token.
 
     ::
 
-        t = skip1 + skip2, or the one that is given, or 0
+        t = skip1 + skip2, or the skip that is given, or 0
         t = t + scales[i, k] * (row + bias[export_for_source_row[i, k]])        k = 0 .. K - 1
         result[i] = t, rounded once to the rows' dtype
 
-    What is not given is left out of the formula. Every operation is one IEEE float32 operation, in
-    ascending order of k (docs/numerics.md 22); 16-bit values are widened exactly. The row of term k
-    of token i, of n tokens:
+    An argument that is not given is left out of the formula. Every operation is one IEEE float32
+    operation, in ascending order of k (docs/numerics.md 22); 16-bit values are widened exactly. For
+    n tokens, term k of token i takes this row:
 
     =============  =========================================  ==========================
     drop_pad_mode  row                                        expanded_permuted_rows
     =============  =========================================  ==========================
     0              ``expanded_src_to_dst_row[k * n + i]``     (M, H), such as n * K rows
-    1              the same, or -1: a row of zeros            (E, C, H), numbered through
+    1              the same, or -1: a row of zeros            (E, C, H), as E * C rows
     2              ``expanded_src_to_dst_row[i * K + k]``     as 0
     3              the same, or -1: a row of zeros            as 1
     =============  =========================================  ==========================
 
     Args:
         expanded_permuted_rows: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of the shape
-            in the table. Any strides, unaligned and read-only arrays included, here and below.
+            in the table. It may have any strides and be unaligned or read-only; so may the arrays
+            below.
         skip1: of the rows' dtype, (n, H), or None.
-        skip2: likewise.
-        bias: of the rows' dtype, (E, H): a row for each expert, or None.
+        skip2: the same as skip1.
+        bias: of the rows' dtype, (E, H): one row for each expert; or None.
         scales: float16, bfloat16 or float32, whatever the rows' dtype, of shape (n, K); None: 1.
-        expanded_src_to_dst_row: int32, (n * K,).
-        export_for_source_row: int32, (n, K): the expert of each term. Required with bias, else
-            without effect. (torch_npu's spelling.)
-        drop_pad_mode: 0 to 3, as in the table; None is 0.
-        k: K where there are no scales, 1 or more; None is 1. With scales it has no effect.
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs.
+        expanded_src_to_dst_row: int32, (n * K,): the row of each term, see the table.
+        export_for_source_row: int32, (n, K): the expert of each term. Required with bias; otherwise
+            it has no effect. (torch_npu's spelling.)
+        drop_pad_mode: 0 to 3, as in the table; None means 0.
+        k: K, 1 or more, if there are no scales; None means 1. With scales it has no effect.
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        (n, H) of the rows' dtype.
+        An array (n, H) of the rows' dtype.
 
-    Rounding is to nearest, ties to even, once, after the last term. Out of the ordinary:
+    Rounding is to nearest, ties to even, once, after the last term. Edge cases:
 
     ==========================================  ===================================================
     what                                        result
     ==========================================  ===================================================
     an index -1, drop_pad_mode 1 and 3          a row of zeros: scale times bias is added
-    any other index that is no row              an error, and nothing is written
+    any other index that is not a row           an error, and nothing is written
     NaN, 0 * inf, inf - inf in a term           NaN
     sums that cancel; -0 without skips          +0
     beyond the range of the dtype               inf or -inf
@@ -99,8 +100,8 @@ def npu_moe_finalize_routing(
 
     Source: torch_npu.npu_moe_finalize_routing (Ascend/op-plugin), which calls
     aclnnMoeFinalizeRoutingV2 (hicann/ops-transformer ``moe/moe_finalize_routing_v2``). Its
-    documents add the bias of a row that is not there; a model of V2's kernel (cann-bench) leaves
-    out the whole term.
+    documents add the bias even for an index -1; a model of V2's kernel (cann-bench) leaves out the
+    whole term.
     """
     return _core.npu_moe_finalize_routing(
         expanded_permuted_rows,

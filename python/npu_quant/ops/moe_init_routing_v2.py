@@ -1,4 +1,4 @@
-"""npu_moe_init_routing_v2: tokens in the order of their experts, quantized or as they are."""
+"""npu_moe_init_routing_v2: tokens sorted by expert, quantized or as they are."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..dtypes import DTypeName
 
 
 class MoeInitRoutingV2Result(NamedTuple):
-    """The rows of the experts, where they are and how many, and their scales."""
+    """The rows of the experts, the places and numbers of these rows, and their scales."""
 
     expanded_x: NDArray[Any]
     expanded_row_idx: NDArray[np.int32]
@@ -41,11 +41,11 @@ def npu_moe_init_routing_v2(
     out: tuple[Array | None, ...] | None = None,
     numerics: str | None = None,
 ) -> MoeInitRoutingV2Result:
-    """Send each token to its experts: rows sorted by expert, quantized on the way if asked for.
+    """Route each token to its experts: sort rows by expert, and quantize them if asked to.
 
     ::
 
-        order = stable argsort of expert_idx.ravel()     only of experts in [start, end)
+        order = stable argsort of expert_idx.ravel()     only experts in [start, end)
         slot i has token order[i] // K                   R tokens, each sent to K experts
 
         quant_mode    expanded_x                         expanded_scale
@@ -53,67 +53,68 @@ def npu_moe_init_routing_v2(
         0             code(x * scale + offset)           0
         1, 13         code(t / s)                        s = max |t| / 127, or / 7
 
-    where t is x, or ``x * scale[g]``, g the place of the slot's expert in the range. Every
-    operation is one IEEE float32 operation (docs/numerics.md 22), the codes those of
-    ``npu_group_quant`` and ``npu_dynamic_quant``. [start, end) is ``active_expert_range``, else all
-    experts; n is how many entries of expert_idx lie in it.
+    where t is x, or ``x * scale[g]`` with g the index of the slot's expert in the range. Every
+    operation is one IEEE float32 operation (docs/numerics.md 22); the codes are those of
+    ``npu_group_quant`` and ``npu_dynamic_quant``. [start, end) is ``active_expert_range``, or all
+    experts; n is the number of entries of expert_idx in that range.
 
     =============  ======================================  =====================================
     drop_pad_mode  slots                                   filled
     =============  ======================================  =====================================
-    0              R * K; where ``active_num`` > 0 no      the first n
-                   more than that
-    1              ``expert_num * expert_capacity``        each expert's with its first rows in
-                                                           the order; others are dropped
+    0              R * K; at most ``active_num``, if       the first n
+                   that is > 0
+    1              ``expert_num * expert_capacity``        each expert's slots, with its first
+                                                           rows in order; others are dropped
     =============  ======================================  =====================================
 
     Args:
         x: (R, H): float16, bfloat16 (``ml_dtypes.bfloat16``) or float32; with ``quant_mode=-1``
-            also int8, uint8, float8_e4m3fn or float8_e5m2. Any strides, unaligned and read-only
-            arrays included, here and below.
-        expert_idx: int32, (R, K): the experts of each token. What lies outside the range goes
-            nowhere, whatever it is.
-        scale: float32. With ``quant_mode=-1`` (R,), and of one-byte floats or uint8 also uint8
-            (R, c, 2): it goes where its row goes. With 0 (1,), required. With 1 and 13 (1, H), or
-            (end - start, H).
-        offset: float32 (1,), with ``quant_mode=0`` alone, required there.
-        active_num: how many slots there are at most, with ``drop_pad_mode=0``; 0 and below: all.
-        expert_capacity: slots of each expert, 1 or more, with ``drop_pad_mode=1``.
-        expert_num: how many experts there are, 1 to 10240.
-        drop_pad_mode: 0 or 1, as the table has it.
-        expert_tokens_num_type: what is counted: 0 running sums (with ``drop_pad_mode=1`` counts),
-            1 counts, 2 pairs (expert, count) of the experts that have rows.
-        expert_tokens_num_flag: whether anything is counted.
+            also int8, uint8, float8_e4m3fn or float8_e5m2. It may have any strides and be unaligned
+            or read-only; so may the arrays below.
+        expert_idx: int32, (R, K): the experts of each token. Entries outside the range have any
+            value, and their rows go nowhere.
+        scale: float32. With ``quant_mode=-1`` (R,), and for one-byte floats or uint8 also uint8 (R,
+            c, 2): each element moves with its row. With 0 (1,), and required. With 1 and 13 (1, H)
+            or (end - start, H).
+        offset: float32 (1,), only with ``quant_mode=0``, which requires it.
+        active_num: the greatest number of slots, with ``drop_pad_mode=0``; 0 or less: no limit.
+        expert_capacity: the number of slots of each expert, 1 or more, with ``drop_pad_mode=1``.
+        expert_num: the number of experts, 1 to 10240.
+        drop_pad_mode: 0 or 1, as in the table.
+        expert_tokens_num_type: what the counts are: 0: running sums (with ``drop_pad_mode=1``
+            counts); 1: counts; 2: pairs (expert, count) for the experts that have rows.
+        expert_tokens_num_flag: whether to count.
         quant_mode: -1, 0, 1 (int8) or 13 (int4, with ``drop_pad_mode=0`` and an even H).
-        active_expert_range: two ints, 0 <= start < end <= expert_num, or none: all. With
-            ``drop_pad_mode=1`` all.
-        row_idx_type: what expanded_row_idx says: 0 the slot of each entry of expert_idx, 1 the
-            entry of each place in the order.
+        active_expert_range: two ints, 0 <= start < end <= expert_num, or none for all experts. With
+            ``drop_pad_mode=1`` the range is all experts.
+        row_idx_type: what expanded_row_idx holds: 0: the slot of each entry of expert_idx; 1: the
+            entry at each place in the order.
         x_dtype: None, or int4 with ``quant_mode=13``.
         out: a tuple of four arrays to write into, None where one is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         ``(expanded_x, expanded_row_idx, expert_tokens_count_or_cumsum, expanded_scale)``.
-        expanded_x is (slots, H), with ``drop_pad_mode=1`` (expert_num, expert_capacity, H); of int4
-        uint8 with H / 2, the first code in the low nibble. expanded_row_idx is int32 (R * K,), with
-        ``row_idx_type=0`` -1 where an entry has no slot (those beyond ``active_num`` have their
-        place in the order). The counts are int64, (end - start,) or (expert_num, 2): counted before
-        rows are dropped, zeros without the flag. expanded_scale has a row for each slot.
+        expanded_x is (slots, H), with ``drop_pad_mode=1`` (expert_num, expert_capacity, H); int4
+        codes are uint8 with a last axis of H / 2, the first code in the low nibble.
+        expanded_row_idx is int32 (R * K,); with ``row_idx_type=0`` an entry without a slot has -1
+        (an entry beyond ``active_num`` has its place in the order). The counts are int64, (end -
+        start,) or (expert_num, 2). They are counted before rows are dropped, and are zeros without
+        the flag. expanded_scale has one row for each slot.
 
-    Rounding of codes is to nearest, ties to even, saturated. Out of the ordinary:
+    Rounding of codes is to nearest, ties to even, saturated. Edge cases:
 
     ==========================================  ===================================================
     what                                        result
     ==========================================  ===================================================
-    an expert below start, or from end on       no slot: -1
-    the same with ``row_idx_type=1``            last: those from end on, then those below start
+    an expert below start, or end or more       no slot: -1
+    the same with ``row_idx_type=1``            last: experts >= end, then experts < start
     a slot that no row goes to                  0 in expanded_x and in expanded_scale
     a row that is all zero, quant_mode 1        scale 0, codes 0
     NaN in a row, quant_mode 1                  scale NaN, codes 0
     inf in a row and no NaN, quant_mode 1       scale inf, codes 0
     NaN, quant_mode 0                           code 0
-    an expert twice in a row of expert_idx      two slots, one behind the other
+    an expert twice in a row of expert_idx      two slots, one after the other
     no tokens, or none in the range             slots of zeros, counts 0
     no columns                                  scale 0 with quant_mode 1
     ==========================================  ===================================================
@@ -142,7 +143,7 @@ def npu_moe_init_routing_v2(
 
     Source: torch_npu.npu_moe_init_routing_v2 (Ascend/op-plugin), which calls aclnnMoeInitRoutingV3
     (hicann/ops-transformer ``moe/moe_init_routing_v3``). The device computes ``quant_mode=0`` in
-    float16, and with 1 rounds t / s to float16 first, ties then away from zero.
+    float16; with 1 it rounds t / s to float16 first, and then ties away from zero.
     """
     return _core.npu_moe_init_routing_v2(
         MoeInitRoutingV2Result,

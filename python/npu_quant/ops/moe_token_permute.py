@@ -1,4 +1,4 @@
-"""npu_moe_token_permute: a copy of each token for each of its experts, in the order of these."""
+"""npu_moe_token_permute: a copy of each token per expert, sorted by expert."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..arrays import Array
 
 
 class MoeTokenPermuteResult(NamedTuple):
-    """The tokens in the order of their indices, and where each of them is there."""
+    """The copies sorted by their indices, and the place of each copy."""
 
     permuted_tokens: NDArray[Any]
     sorted_indices: NDArray[np.int32]
@@ -35,28 +35,28 @@ def npu_moe_token_permute(
         permuted_tokens[i] = tokens[order[i] // K]        for i < n
         sorted_indices[order[i]] = i                      for all T * K of them
 
-    Rows are moved as they are (docs/numerics.md 22). n is T * K where ``num_out_tokens`` is None or
-    0, ``num_out_tokens``, at most T * K, where it is positive, and ``T * K + num_out_tokens`` where
-    it is negative, at least 0. :func:`npu_quant.npu_moe_token_unpermute` is the way back.
+    Rows are copied bit for bit (docs/numerics.md 22). n is T * K if ``num_out_tokens`` is None or
+    0; ``num_out_tokens``, at most T * K, if it is positive; and ``T * K + num_out_tokens``, at
+    least 0, if it is negative. :func:`npu_quant.npu_moe_token_unpermute` is the inverse.
 
     Args:
-        tokens: (T, H): float16, bfloat16 (``ml_dtypes.bfloat16``), float32 or int8. Any strides,
-            unaligned and read-only arrays included, here and below.
+        tokens: (T, H): float16, bfloat16 (``ml_dtypes.bfloat16``), float32 or int8. It may have any
+            strides and be unaligned or read-only; so may the arrays below.
         indices: int32 or int64, (T,) or (T, K): the expert of each copy. Any integers.
-        num_out_tokens: how many copies are kept, of those with the smallest indices.
-        padded_mode: False, the only mode there is.
+        num_out_tokens: how many copies are kept: those with the smallest indices.
+        padded_mode: False, the only mode.
         out: a tuple of two arrays to write into, None where one is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(permuted_tokens, sorted_indices)``: (n, H) of tokens' dtype, and int32 (T * K,).
+        ``(permuted_tokens, sorted_indices)``: an array (n, H) of tokens' dtype, and int32 (T * K,).
 
-    Rounding does not happen. Out of the ordinary:
+    Rounding does not happen. Edge cases:
 
     ==========================================  ===================================================
     what                                        result
     ==========================================  ===================================================
-    equal indices                               in the order in which they came
+    equal indices                               keep the order of their tokens
     an index below 0                            before all others, as numbers are ordered
     NaN                                         the same bits
     num_out_tokens beyond T * K                 all copies

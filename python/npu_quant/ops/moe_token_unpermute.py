@@ -1,4 +1,4 @@
-"""npu_moe_token_unpermute: what experts made of the copies of a token, weighed and added up."""
+"""npu_moe_token_unpermute: the experts' rows of each token, weighted and added up."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def npu_moe_token_unpermute(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Bring permuted rows back to their tokens, weighed by probs.
+    """Return permuted rows to their tokens: add up each token's rows, weighted by probs.
 
     ::
 
@@ -33,22 +33,22 @@ def npu_moe_token_unpermute(
     22); 16-bit values are widened exactly. Without probs K is 1, and the rows are copied.
 
     Args:
-        permuted_tokens: (N, H): float16, bfloat16 (``ml_dtypes.bfloat16``) or float32. Any strides,
-            unaligned and read-only arrays included, here and below.
-        sorted_indices: int32 or int64, (T * K,): the row of each term, as
-            :func:`npu_quant.npu_moe_token_permute` gives it. From 0 on.
+        permuted_tokens: (N, H): float16, bfloat16 (``ml_dtypes.bfloat16``) or float32. It may have
+            any strides and be unaligned or read-only; so may the arrays below.
+        sorted_indices: int32 or int64, (T * K,), 0 or more: the row of each term, as
+            :func:`npu_quant.npu_moe_token_permute` returns it.
         probs: float16, bfloat16 or float32, whatever permuted_tokens' dtype, of shape (T, K); None
-            for the rows themselves.
-        padded_mode: False, the only mode there is.
-        restore_shape: None: it has a meaning with ``padded_mode`` alone.
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs.
+            to copy the rows.
+        padded_mode: False, the only mode.
+        restore_shape: None; it belongs to ``padded_mode=True``, which is not available.
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        (T, H) of permuted_tokens' dtype.
+        An array (T, H) of permuted_tokens' dtype.
 
-    Rounding is to nearest, ties to even, once, after the last term. Out of the ordinary:
+    Rounding is to nearest, ties to even, once, after the last term. Edge cases:
 
     ==========================================  ===================================================
     what                                        result
@@ -77,9 +77,9 @@ def npu_moe_token_unpermute(
         array([[2.75, 3.5 ],
                [3.  , 4.  ]], dtype=float16)
 
-    Source: torch_npu.npu_moe_token_unpermute (Ascend/op-plugin), which calls
-    aclnnMoeTokenUnpermute (hicann/ops-transformer ``moe/moe_token_unpermute``). op-plugin's model
-    of it in torch rounds each product to the tokens' dtype, and leaves the sum to torch.
+    Source: torch_npu.npu_moe_token_unpermute (Ascend/op-plugin), which calls aclnnMoeTokenUnpermute
+    (hicann/ops-transformer ``moe/moe_token_unpermute``). op-plugin's model in torch rounds each
+    product to the tokens' dtype, and leaves the sum to torch.
     """
     return _core.npu_moe_token_unpermute(
         permuted_tokens, sorted_indices, probs, padded_mode, restore_shape, out, numerics

@@ -31,9 +31,9 @@ def npu_quant_matmul(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Multiply two matrices of codes, and turn the sums into values or codes.
+    """Multiply two matrices of codes; return the sums as floats, int8 codes or int32.
 
-    Of row m, column n and k, which is added up::
+    For row m and column n; sums run over k::
 
         int8, int4:      acc   = sum of x1[m, k] * x2[k, n], plus an int32 bias[n]
                          v     = acc * scale[n] * pertoken_scale[m] + a float bias[n]
@@ -48,52 +48,53 @@ def npu_quant_matmul(
                          y     = (total + bias[n]) * scale[n] * pertoken_scale[m], rounded
         MX:              the same, each block times 2**(its two exponents), no other scales
 
-    Sums of integers are exact, and wrap around beyond int32, which K up to 131071 never is. From
-    there on every step is one IEEE float32 operation, from left to right, and totals are added one
-    after another from 0 (docs/numerics.md 20). What is not given is left out.
+    Sums of integers are exact; beyond int32 they wrap around, which cannot happen for K up to
+    131071. Every later step is one IEEE float32 operation, from left to right, and totals are added
+    one after another from 0 (docs/numerics.md 20). An argument that is not given is left out of the
+    formula.
 
     Args:
         x1: codes ``(..., M, K)``: int8; int4, eight to an int32, ``(..., M, K / 8)``; float8_e5m2
-            or float8_e4m3fn; uint8, which hold hifloat8 or two codes of float4_e2m1,
-            ``(..., M, K / 2)``. Any strides, unaligned and read-only arrays included, here and
-            below.
-        x2: codes ``(..., K, N)`` of x1's dtype, or int4 for int8. Where they share elements these
-            lie along N, ``(..., K, N / 8)``, or along K, ``(..., K / 8, N)``: the one whose axis -2
-            fits x1. Leading axes of both broadcast.
-        scale: float32 or bfloat16, of N elements or one; or int64 of
-            :func:`npu_quant.npu_trans_quant_param`, which hold a float32 in their lower half. In
-            groups ``(K / g, N)``: float32, of int8 by int4 int64. Of float8: float32 or int64. Of
-            MX ``(..., ceil(K / 64), N, 2)``: uint8 or float8_e8m0fnu, a power of two for each 32
-            k, in pairs.
-        offset: float32, of N elements or one, for int8 results alone; it is taken instead of the
-            offset that int64 scales hold. In groups of int4 float16 ``(K / g, N)``; of int8 by int4
-            float32 ``(N,)``, required: it has to hold ``8 * sum of x2 * scale``, as 8 is taken from
-            x1.
-        pertoken_scale: float32, of M elements, ``(M,)`` or ``(M, 1)``, for float results alone. In
-            groups it is required; of MX, too: ``(..., M, ceil(K / 64), 2)``, as scale.
-        bias: int32, float32, float16 or bfloat16, ``(N,)`` or ``(B, 1, N)`` for results of rank 3.
-            Of float8 and MX float32. Not in groups.
-        output_dtype: the type of the result: int8, which None means, too, float16, bfloat16 or
-            int32. In groups float16 or bfloat16, of float8 and MX one of these or float32: it has
-            to be named. As torch_npu's code (1 or 258, 5 or 257, 15 or 283, 3 or 259, 6 or 256),
-            dtype or name.
-        x1_dtype: what x1 holds, if it is said: of int32 int4, of uint8 hifloat8 or float4_e2m1,
-            which it has to be.
-        x2_dtype: what x2 holds, likewise.
-        pertoken_scale_dtype: what pertoken_scale holds, if it is said: of uint8 float8_e8m0fnu.
-        scale_dtype: what scale holds, likewise.
-        group_sizes: ``[0, 0, g]``, or 1 for 0: scales for each g codes along k, which divide K. Of
-            int4 by int4 it means groups, of int8 by int4 it is required; of MX it is
-            ``[1, 1, 32]`` or None.
+            or float8_e4m3fn; uint8 for hifloat8, or for two codes of float4_e2m1, ``(..., M, K /
+            2)``. It may have any strides and be unaligned or read-only; so may the arrays below.
+        x2: codes ``(..., K, N)`` of x1's dtype, or int4 for an int8 x1. Codes that share elements
+            are packed along N, ``(..., K, N / 8)``, or along K, ``(..., K / 8, N)``: whichever
+            shape has an axis -2 that fits x1. The leading axes of x1 and x2 broadcast.
+        scale: float32 or bfloat16, N elements or one; or int64 words from
+            :func:`npu_quant.npu_trans_quant_param`, whose lower half is a float32. In groups ``(K /
+            g, N)``: float32, for int8 by int4 int64. For float8: float32 or int64. For MX ``(...,
+            ceil(K / 64), N, 2)``: uint8 or float8_e8m0fnu, a power of two for each 32 k, in pairs.
+        offset: float32, N elements or one, only for int8 results; it replaces the offset that int64
+            scales hold. In groups of int4: float16 ``(K / g, N)``. For int8 by int4: float32
+            ``(N,)``, required; because the formula subtracts 8 from x1, it must hold ``8 * sum of
+            x2 * scale``.
+        pertoken_scale: float32, M elements, ``(M,)`` or ``(M, 1)``, only for float results. It is
+            required in groups, and for MX: there ``(..., M, ceil(K / 64), 2)``, of the dtypes of
+            scale.
+        bias: int32, float32, float16 or bfloat16, ``(N,)``, or ``(B, 1, N)`` for results of rank 3.
+            For float8 and MX float32. Not available in groups.
+        output_dtype: the type of the result: int8 (also None), float16, bfloat16 or int32. It is
+            required in groups (float16 or bfloat16), and for float8 and MX (float16, bfloat16 or
+            float32). Given as torch_npu's number (1 or 258, 5 or 257, 15 or 283, 3 or 259, 6 or
+            256), a dtype or a name.
+        x1_dtype: the format that x1 holds: None, or int4 for int32. Required for uint8: hifloat8 or
+            float4_e2m1.
+        x2_dtype: the same for x2.
+        pertoken_scale_dtype: None, or the format that pertoken_scale holds: float8_e8m0fnu for
+            uint8.
+        scale_dtype: the same for scale.
+        group_sizes: ``[0, 0, g]``, or with 1 for 0: one scale for each g codes along k; g divides
+            K. For int4 by int4 it selects the formula in groups; for int8 by int4 it is required;
+            for MX it is ``[1, 1, 32]`` or None.
         y_scale: None.
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs.
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
         The result, ``(..., M, N)``.
 
-    Rounding is to nearest, ties to even; int8 is saturated. Out of the ordinary:
+    Rounding is to nearest, ties to even; int8 is saturated. Edge cases:
 
     ==========================================  ===================================================
     what                                        y
@@ -101,13 +102,13 @@ def npu_quant_matmul(
     a sum beyond int32, an int32 bias included  wraps: 2**31 is -2**31
     a sum beyond 2**24                          rounded to float32 first
     beyond output_dtype's range                 inf or -inf; int8 127 or -128
-    below its normal range                      subnormal, or 0 with the sign of v
+    below output_dtype's normal range           subnormal, or 0 with the sign of v
     v is NaN                                    NaN; int8 0
     v is inf or -inf                            inf or -inf; int8 127 or -128
-    a scale is 0                                by the formula: 0, a bias or offset added
+    a scale is 0                                by the formula: 0, plus a bias or offset
     an exponent of 255 in MX                    NaN for the row or column, whatever the codes
-    float8 codes of NaN or infinity             NaN or inf, as products and sums of float64 are
-    K is 0                                      sums of 0: a bias or offset is added
+    float8 codes of NaN or infinity             NaN or inf, by the float64 products and sums
+    K is 0                                      sums of 0, plus a bias or offset
     M, N or a leading axis is 0                 empty; the rules for the other arrays hold
     ==========================================  ===================================================
 
@@ -138,9 +139,10 @@ def npu_quant_matmul(
 
     Source: torch_npu.npu_quant_matmul (Ascend/op-plugin), which calls aclnnQuantMatmulV4, V5
     (hicann/ops-nn ``matmul/quant_batch_matmul_v3``, ``quant_batch_matmul_v4``). On some paths the
-    devices cut a float32 scale to 19 bits; the golden of int8 results rounds product and offset
-    before it adds them. How they add up float8 and MX is not documented: blocks are a choice, whose
-    distance from any order of the sum docs/numerics.md 20.2 bounds.
+    devices cut a float32 scale to 19 bits. The golden there for int8 results rounds product and
+    offset before it adds them. No document says how devices add up float8 and MX products: the
+    blocks are this library's choice, and docs/numerics.md 20.2 bounds its distance from any other
+    order.
     """
     return _core.npu_quant_matmul(
         x1,

@@ -1,4 +1,4 @@
-"""npu_quant_scatter, and npu_quant_scatter_ in place: new rows of a cache that holds codes."""
+"""npu_quant_scatter, and npu_quant_scatter_ in place: new rows for a cache of codes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def npu_quant_scatter(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Quantize updates by given scales, and put them into a copy of an array of codes.
+    """Quantize updates with given scales, and write them into a copy of an array of codes.
 
     ::
 
@@ -35,10 +35,10 @@ def npu_quant_scatter(
         q = q + quant_zero_points           if given
         y = self;  y[b, ..., p : p + L, ...] = code(q[i])       for i = 0, 1, ...
 
-    Where ``updates[i]`` goes is what ``indices[i]`` says: with indices (B,) its batch b is i and it
-    begins at p = indices[i] along axis; with indices (B, 2) b, p = indices[i]. L is the length of
-    axis in updates. Every operation is one IEEE float32 operation per element (docs/numerics.md
-    20): npu_quantize's codes with ``div_mode=True``. Where updates lie on each other, the later one
+    ``indices[i]`` says where ``updates[i]`` goes: with indices (B,) into batch b = i, from p =
+    indices[i] on along axis; with indices (B, 2), b, p = indices[i]. L is the length of axis in
+    updates. Every operation is one IEEE float32 operation per element (docs/numerics.md 19); the
+    codes are those of npu_quantize with ``div_mode=True``. If updates overlap, the later one
     counts.
 
     ==============================  ==================  ==========  ==============
@@ -52,47 +52,47 @@ def npu_quant_scatter(
     ==============================  ==================  ==========  ==============
 
     Args:
-        self: int8, float8_e4m3fn, float8_e5m2 (of ``ml_dtypes``) or uint8, of rank 3 to 8. Any
-            strides, unaligned and read-only arrays included, here and below.
-        indices: int32 or int64, (B,) or (B, 2): from 0 on, and so that updates lie inside self.
-            All are checked before anything is written.
-        updates: float16 or bfloat16 (``ml_dtypes.bfloat16``), of self's shape but for its first
-            axis, which is B, and ``axis``: these may be shorter than self's.
+        self: int8, float8_e4m3fn, float8_e5m2 (of ``ml_dtypes``) or uint8, of rank 3 to 8. It may
+            have any strides and be unaligned or read-only; so may the arrays below.
+        indices: int32 or int64, (B,) or (B, 2): 0 or more, such that all updates lie inside self.
+            All indices are checked before anything is written.
+        updates: float16 or bfloat16 (``ml_dtypes.bfloat16``), of self's shape except for the first
+            axis, of length B, and ``axis``; both may be shorter than self's.
         quant_scales: float32 or bfloat16, as many elements as the last axis has, in any shape of
             rank 1 to 8. Any sign.
-        quant_zero_points: int32 or bfloat16, likewise; None for nothing.
+        quant_zero_points: int32 or bfloat16, of as many elements; None for no zero points.
         axis: the axis along which updates are placed, neither the first nor the last.
-        quant_axis: the axis of the scales: the last one.
-        reduce: "update", the only one there is.
-        dst_type: the format of the codes, one of the table, as torch_npu's number there, torch's
-            (1, 23, 24), dtype or name. It has to be the one that self holds.
-        round_mode: how codes are rounded, as the table has it; None is "rint".
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs.
+        quant_axis: the axis of the scales: the last axis, the only choice.
+        reduce: "update", the only choice.
+        dst_type: the format of the codes, one from the table: torch_npu's number there, torch's
+            number (1, 23, 24), a dtype or a name. It must be the format that self holds.
+        round_mode: how codes are rounded, as in the table; None means "rint".
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        A copy of self with the codes in it. :func:`npu_quant.npu_quant_scatter_` writes into self,
-        and takes the time of the updates alone.
+        A copy of self with the new codes. :func:`npu_quant.npu_quant_scatter_` writes into self,
+        and takes only the time of the updates.
 
-    Rounding is to nearest, ties to even, with "round" away from zero, after the zero point is
-    added. Out of the ordinary:
+    Rounding comes after the zero point is added, and is to nearest, ties to even; with "round" ties
+    go away from zero. Edge cases:
 
     ==============================================  ===============================================
     what                                            y
     ==============================================  ===============================================
     NaN in updates, scales or zero points           0
-    inf or -inf in updates, scale > 0 and finite    the largest code, the smallest
-    beyond the range of the codes                   the largest code, the smallest
-    a tie, such as -1.5 with zero point 1           to even after the sum: -0.5 gives 0
-    scale 0 (not -0)                                largest for updates > 0, smallest for < 0, 0
+    inf or -inf in updates, scale > 0 and finite    the greatest code, the least
+    beyond the range of the codes                   the greatest code, the least
+    a tie, such as -1.5 with zero point 1           rounded after the sum: -0.5 gives 0
+    scale 0 (not -0)                                greatest for updates > 0, least for < 0, 0
                                                     for 0 (0 / 0 is NaN), whatever the zero point
     scale infinite                                  the zero point; 0 for an infinite update
     int32 zero points beyond 2 ** 24                rounded to float32 first
     two updates at one place                        the later one
-    an index below 0, or that reaches beyond self   an error, as elsewhere: none is from the end
-    updates that end where self does                fine: p may be the difference of the lengths
-    what no update reaches                          as in self, NaN of float8, too
+    an index below 0, or an update beyond self      an error: no index counts from the end
+    updates that end at the end of self             allowed: p may be the difference of the lengths
+    elements that no update reaches                 unchanged, also float8 NaN
     no updates; self without elements               a copy of self
     ==============================================  ===============================================
 
@@ -149,34 +149,35 @@ def npu_quant_scatter_(
     *,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Quantize updates by given scales, and put them into an array of codes, in place.
+    """Quantize updates with given scales, and write them into an array of codes in place.
 
     ::
 
         self[b, ..., p : p + L, ...] = code(updates[i] / quant_scales + quant_zero_points)
 
-    What is not said here is as in :func:`npu_quant.npu_quant_scatter` (docs/numerics.md 19), which
-    leaves self as it is and returns a copy. There is no ``out``.
+    Everything else is as in :func:`npu_quant.npu_quant_scatter` (docs/numerics.md 19), which leaves
+    self unchanged and returns a copy. There is no ``out``.
 
     Args:
-        self: int8, float8_e4m3fn, float8_e5m2 or uint8, of rank 3 to 8: writable, any strides, in
-            memory that neither the other arrays nor two of its elements share.
+        self: int8, float8_e4m3fn, float8_e5m2 or uint8, of rank 3 to 8. It is writable and may have
+            any strides; its memory is not shared with the other arrays, nor between two of its
+            elements.
         indices: int32 or int64, (B,) or (B, 2).
-        updates: float16 or bfloat16, of self's shape but for its first axis and ``axis``.
+        updates: float16 or bfloat16, of self's shape except for the first axis and ``axis``.
         quant_scales: float32 or bfloat16, as many elements as the last axis has.
-        quant_zero_points: int32 or bfloat16, likewise; None for nothing.
+        quant_zero_points: int32 or bfloat16, of as many elements; None for no zero points.
         axis: the axis along which updates are placed, neither the first nor the last.
-        quant_axis: the axis of the scales: the last one.
+        quant_axis: the axis of the scales: the last axis, the only choice.
         reduce: "update".
-        dst_type: the format of the codes that self holds; None is int8.
-        round_mode: "rint", or "round" for hifloat8; None is "rint".
+        dst_type: the format of the codes that self holds; None means int8.
+        round_mode: "rint", or "round" for hifloat8; None means "rint".
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        self. What no update reaches is neither read nor written.
+        self. Elements that no update reaches are neither read nor written.
 
-    Rounding is to nearest, ties to even, with "round" away from zero. A call that fails has written
-    nothing; after Ctrl-C some updates are there and some are not.
+    Rounding is to nearest, ties to even; with "round" ties go away from zero. A call that fails has
+    written nothing; after Ctrl-C some updates are written and some are not.
 
     Raises:
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.

@@ -1,4 +1,4 @@
-"""npu_quantize: codes of eight bits, of four or of 32, by scales that are given."""
+"""npu_quantize: codes of 8, 4 or 32 bits, with given scales."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def npu_quantize(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Quantize an array by given scales and zero points, one for all or one per channel.
+    """Quantize with given scales and zero points, per tensor or per channel.
 
     ::
 
@@ -48,54 +48,54 @@ def npu_quantize(
     ==============================  =============================  ========================
 
     Args:
-        self: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 0 to 8. Any strides,
-            unaligned and read-only arrays included, here and below.
+        self: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 0 to 8. It may have any
+            strides and be unaligned or read-only; so may the arrays below.
         scales: float16, bfloat16 or float32, whatever self's dtype: one element of any shape, or
-            1-D of the axis' length; with ``div_mode=False`` also of self's rank with ones but for
-            the axis, such as ``(16, 1)``. Any sign.
-        zero_points: int8, uint8, int32, float16, bfloat16 or float32; shapes as for scales but its
-            own; None for nothing.
-        dtype: the format of the codes, one of the table, as torch_npu's number there, torch's (1,
-            0, 3; 12, 13, 14 for qint8, quint8, qint32; 16 for quint4x2), dtype or name. torch_npu
-            lacks int4, and int8 by that number, with ``div_mode=True``; with ``div_mode=False`` it
-            takes int32 for packed int4.
-        axis: the axis of the channels. With ``div_mode=False`` any axis from -1 on means the last
-            one, as in torch_npu, and -2 the one before it; there are no others.
-        div_mode: whether to divide by the scales or to multiply.
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs.
+            1-D of the axis' length; with ``div_mode=False`` also of self's rank with axes of 1
+            except at ``axis``, such as ``(16, 1)``. Any sign.
+        zero_points: int8, uint8, int32, float16, bfloat16 or float32, of any shape that scales may
+            have; None for no zero points.
+        dtype: the format of the codes, one from the table: torch_npu's number there, torch's number
+            (1, 0, 3; 12, 13, 14 for qint8, quint8, qint32; 16 for quint4x2), a dtype or a name.
+            With ``div_mode=True`` torch_npu does not take int4, nor int8 by the number 258; with
+            ``div_mode=False`` it takes int32 for packed int4.
+        axis: the axis of the channels. With ``div_mode=False``, as in torch_npu, any axis of -1 or
+            more means the last axis, -2 means the axis before it, and others are refused.
+        div_mode: True divides by the scales, False multiplies by them.
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        The codes, of self's shape; of int4, whose last axis has to be a multiple of 8, an eighth of
-        that. The way back to about ``self`` is ``(y - zero_points) *
-        scales``, or ``/ scales`` with ``div_mode=False``.
+        The codes, of self's shape; for int4 the last axis must be a multiple of 8, and the codes
+        have an eighth of it. ``(y - zero_points) * scales``, or ``/ scales`` with
+        ``div_mode=False``, dequantizes to about ``self``.
 
-    Rounding is to nearest, ties to even, in hifloat8 away from zero, after the zero point is added.
-    Out of the ordinary:
+    Rounding comes after the zero point is added, and is to nearest, ties to even; in hifloat8 ties
+    go away from zero. Edge cases:
 
     ==============================================  ===============================================
     what                                            y
     ==============================================  ===============================================
     NaN in self, scales or zero_points              0
-    inf or -inf in self, scale > 0 and finite       dtype's largest code, its smallest
-    beyond the range of dtype, int32 too            dtype's largest code, its smallest
-    a tie, such as 0.5 with zero point 1            to even after the sum: 1.5 gives 2
-    scale 0 (not -0), div_mode=True                 largest for self > 0, smallest for self < 0,
+    inf or -inf in self, scale > 0 and finite       dtype's greatest code, its least
+    beyond the range of dtype, int32 too            dtype's greatest code, its least
+    a tie, such as 0.5 with zero point 1            rounded after the sum: 1.5 gives 2
+    scale 0 (not -0), div_mode=True                 greatest for self > 0, least for self < 0,
                                                     0 for 0 (0 / 0 is NaN), whatever the zero point
     scale infinite, div_mode=True                   the zero point; 0 for an infinite self
     0 * inf, div_mode=False                         0, whatever the zero point
     fractional or infinite zero points              added as they are
     int32 zero points beyond 2 ** 24                rounded to float32 first
-    float8: -0, or below 0 and rounded to 0         -0 (80), but a zero point of 0 makes -0 a 0
+    float8: -0, or below 0 and rounded to 0         -0 (80); with a zero point of 0, -0 gives 0
     hifloat8: rounded to 0, -0 too                  0: it has no -0
     no elements                                     empty
     ==============================================  ===============================================
 
-    ``torch.quantize_per_channel`` adds the zero point before rounding, too, but multiplies by
-    ``1 / scale`` (measured, torch 2.13): its codes differ where that rounds otherwise than the
-    division next to a tie. 2.25 / 0.3 is just below 7.5 in float32, 2.25 * (1 / 0.3) is 7.5. It
-    also makes a NaN -2147483648 in qint32.
+    ``torch.quantize_per_channel`` also adds the zero point before rounding, but multiplies by ``1 /
+    scale`` (measured, torch 2.13): next to a tie its codes differ if that product rounds to another
+    side than the quotient. 2.25 / 0.3 is just below 7.5 in float32, 2.25 * (1 / 0.3) is 7.5. It
+    also turns a NaN into -2147483648 in qint32.
 
     Raises:
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.

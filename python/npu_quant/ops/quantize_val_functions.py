@@ -48,37 +48,37 @@ def quantize_val(
         inv = 1 / scale
         q   = zero_point + round(value * inv)     saturated to the range of scalar_type
 
-    Every operation is one IEEE float32 operation per element (docs/numerics.md 7), the sum too;
-    16-bit elements are widened exactly.
+    Every operation, the sum included, is one IEEE float32 operation per element (docs/numerics.md
+    7); 16-bit elements are widened exactly.
 
     Args:
         scale: the step, rounded to float32 first. Any number: see below.
         zero_point: the code of 0, in the range of ``scalar_type``.
         value: a number, which is rounded to float32, or an array: float16, bfloat16
-            (``ml_dtypes.bfloat16``) or float32, of rank 0 to 8. Any strides, unaligned and
-            read-only arrays included.
+            (``ml_dtypes.bfloat16``) or float32, of rank 0 to 8. It may have any strides and be
+            unaligned or read-only.
         scalar_type: the type of the codes: :data:`npu_quant.qint8` (-128 to 127, held in int8),
-            ``quint8`` (0 to 255, uint8) or ``qint32`` (int32); also its name, ``torch.qint8``,
-            torch's code (12, 13, 14), or the storage type in any of these ways (``np.int8``).
+            ``quint8`` (0 to 255, uint8) or ``qint32`` (int32); or its name, ``torch.qint8``,
+            torch's number (12, 13, 14), or the storage type given in the same ways (``np.int8``).
         out: where to write the codes of an array: an array of exactly its shape and the storage
-            type, any strides, apart from ``value``.
+            type, with any strides and no memory shared with ``value``.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        An int for a number; for an array the codes, int8, uint8 or int32, of its shape.
+        An int if value is a number; if it is an array, codes of its shape: int8, uint8 or int32.
 
-    Rounding is to nearest, ties to even, before the zero point is added. Out of the ordinary:
+    Rounding is to nearest, ties to even, before the zero point is added. Edge cases:
 
     ======================================  ==================================================
     value or scale                          code
     ======================================  ==================================================
     NaN                                     the least
     inf, -inf, beyond the range             the greatest, the least
-    a tie, such as 0.5 with zero point 1    to even before the sum: 0 + 1
+    a tie, such as 0.5 with zero point 1    rounded before the sum: 0 + 1
     scale negative                          by the formula: signs change sides
     scale 0, or so small that inv is inf    greatest for value > 0, least for < 0 and for 0
     scale -0.0                              least for value > 0, greatest for < 0, least for 0
-    scale inf (in float32)                  zero_point; an infinite value is a NaN: the least
+    scale inf (in float32)                  zero_point; an infinite value gives NaN: the least
     scale NaN                               the least
     zero_point beyond 2 ** 24 (qint32)      rounded to float32 first, and so is the sum
     no elements                             empty
@@ -86,9 +86,10 @@ def quantize_val(
 
     ``torch.quantize_per_tensor`` (measured: 2.13 on x86) adds the zero point *before* it rounds,
     unlike the document of ``quantize_val``, this function and torch's own fake quantization. Its
-    codes differ by one at ties with an odd zero point, as in the example below, and next to ties,
-    where ``zero_point + value * inv`` rounds to another side in float32: 1.5000001 with zero point
-    1 is 2 there. It makes a NaN the greatest code of qint8 and quint8. Otherwise they are equal.
+    codes differ by one at ties with an odd zero point, as in the example below, and next to ties if
+    ``zero_point + value * inv`` rounds to another side in float32: 1.5000001 with zero point 1
+    gives 2 there. It turns a NaN into the greatest code of qint8 and quint8. All other codes are
+    equal.
 
     Raises:
         DTypeError: ``value`` is missing (code 161001), is neither number nor ndarray, or has
@@ -137,29 +138,30 @@ def dequantize_val(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> float | NDArray[np.float32]:
-    """Return what a code or an array of codes stands for.
+    """Dequantize a code or an array of codes with one scale and zero point.
 
     ::
 
         x = scale * (value - zero_point)
 
-    The difference is one of int32, which is rounded to float32; the product is one IEEE float32
+    The difference is computed in int32 and rounded to float32; the product is one IEEE float32
     operation (docs/numerics.md 7). After :func:`quantize_val` over the same range, this is fake
     quantization to the bit (:func:`npu_quant.fake_quantize_per_tensor_affine`).
 
     Args:
         scale: the step, rounded to float32 first. Any number.
         zero_point: the code of 0, in the range of ``value``'s type (of int32 for a number).
-        value: an int in the range of int32, or an array: int8, uint8 or int32, of rank 0 to 8. Any
-            strides, unaligned and read-only arrays included.
-        out: where to write the values of an array: a float32 array of exactly its shape, any
-            strides, apart from ``value``.
+        value: an int in the range of int32, or an array: int8, uint8 or int32, of rank 0 to 8. It
+            may have any strides and be unaligned or read-only.
+        out: where to write the values of an array: a float32 array of exactly its shape, with any
+            strides and no memory shared with ``value``.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        A float, which is one of float32, for an int; for an array a float32 array of its shape.
+        A float, exact in float32, if value is an int; if it is an array, a float32 array of its
+        shape.
 
-    Rounding is to nearest, ties to even. Out of the ordinary:
+    Rounding is to nearest, ties to even. Edge cases:
 
     ==========================================  ===========================================
     value or scale                              x

@@ -17,7 +17,7 @@ class RmsNormResult(NamedTuple):
     y: NDArray[Any]
     """The norm, of self's shape and dtype."""
     rstd: NDArray[np.float32]
-    """What rows are multiplied by, of self's shape with 1 for each axis of gamma."""
+    """float32, the formula's rstd: of self's shape with 1 for each axis of gamma."""
 
 
 def npu_rms_norm(
@@ -28,33 +28,34 @@ def npu_rms_norm(
     out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> RmsNormResult:
-    """Normalize by the root of the mean square, and scale by gamma.
+    """Normalize by the root mean square, and scale by gamma.
 
     ::
 
         rstd = 1 / sqrt(mean(x * x) + epsilon)    x is self, over the axes of gamma
         y    = x * rstd * gamma                   rounded to self's dtype
 
-    That formula is torch_npu's, and that ``rstd`` is 1 over the root. How it is rounded is written
-    nowhere, and is this library's choice: every operation is one IEEE float32 operation per
-    element, from left to right, the mean's sum has a fixed order (docs/numerics.md 5), 16-bit
-    inputs are widened exactly, and ``y`` is rounded to 16 bits once, at the end.
+    The formula is torch_npu's, including that ``rstd`` is 1 over the root. No document says how it
+    is rounded; this library chose: every operation is one IEEE float32 operation per element, from
+    left to right, the sum in the mean has a fixed order (docs/numerics.md 5); 16-bit inputs are
+    widened exactly; ``y`` is rounded to 16 bits once, at the end.
 
     Args:
-        self: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 8. Any strides,
-            unaligned and read-only arrays included, here and below.
-        gamma: the norm's weight, float32 or of self's dtype, and of the shape of its last axes,
-            rank 1 to 8. The norm runs over all of its axes.
-        epsilon: any number, rounded to float32 first.
-        out: where to write ``(y, rstd)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other and the inputs; None for one that is not wanted.
+        self: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 8. It may have any
+            strides and be unaligned or read-only; so may the arrays below.
+        gamma: the norm's weight, float32 or of self's dtype, and of the shape of self's last axes,
+            rank 1 to 8. The norm is taken over all axes of gamma.
+        epsilon: any number; it is rounded to float32 first.
+        out: where to write ``(y, rstd)``: arrays of exactly the result's shapes and dtypes, with
+            any strides and no memory shared with each other or the inputs. None stands for an
+            output that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y, rstd)``: self's shape and dtype, and float32 with the axes of gamma replaced by 1: of
-        self (2, 3, 4, 8) and gamma (4, 8) it is (2, 3, 1, 1).
+        ``(y, rstd)``: y of self's shape and dtype, and rstd float32 with a 1 for each axis of
+        gamma: for self (2, 3, 4, 8) and gamma (4, 8) its shape is (2, 3, 1, 1).
 
-    Rounding is to nearest, ties to even. Rows out of the ordinary:
+    Rounding is to nearest, ties to even. Edge cases, by row:
 
     ==========================================  =================  =======================
     row                                         rstd               y
@@ -63,10 +64,10 @@ def npu_rms_norm(
     all zero, epsilon 0                         inf                NaN everywhere: 0 * inf
     holds NaN                                   NaN                NaN everywhere
     holds inf or -inf, no NaN                   0                  NaN for it, others 0
-    its sum of squares overflows                0                  0 everywhere
+    sum of squares overflows                    0                  0 everywhere
     mean square + epsilon negative, or NaN      NaN                NaN everywhere
     y beyond self's dtype                       by the formula     inf or -inf there
-    without elements                            NaN                empty
+    no elements                                 NaN                empty
     ==========================================  =================  =======================
 
     Raises:
@@ -86,9 +87,9 @@ def npu_rms_norm(
                [0.5       ]], dtype=float32)
 
     Source: torch_npu.npu_rms_norm and aclnnRmsNorm (hicann/ops-nn ``norm/rms_norm``,
-    Ascend/op-plugin). torch_npu asks for gamma of self's dtype; float32 gamma of 16-bit inputs is
-    aclnnRmsNorm's. The documents have an infinite input become infinite, which the formula does
-    not. Atlas A2 multiplies the sum by 1 / n, and its sum's order is its own.
+    Ascend/op-plugin). torch_npu requires gamma of self's dtype; aclnnRmsNorm also takes a float32
+    gamma with 16-bit inputs. According to the documents an infinite input gives an infinite output;
+    by the formula it does not. Atlas A2 multiplies the sum by 1 / n, and adds in another order.
     """
     return _core.npu_rms_norm(RmsNormResult, self, gamma, epsilon, out, numerics)
 

@@ -1,4 +1,4 @@
-"""npu_rms_norm_dynamic_quant: an RMS norm, and codes of each row by a scale of its own."""
+"""npu_rms_norm_dynamic_quant: an RMS norm, and its codes with one scale per row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RmsNormDynamicQuantResult(NamedTuple):
     y: NDArray[np.int8]
     """Codes, of x's shape."""
     scale: NDArray[np.float32]
-    """One per row, of ``x.shape[:-1]``."""
+    """float32, one per row, of shape ``x.shape[:-1]``."""
 
 
 def npu_rms_norm_dynamic_quant(
@@ -31,7 +31,7 @@ def npu_rms_norm_dynamic_quant(
     out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> RmsNormDynamicQuantResult:
-    """Normalize by the root of the mean square, scale by gamma, and quantize each row.
+    """Normalize by the root mean square, scale by gamma, and quantize per row.
 
     ::
 
@@ -41,26 +41,27 @@ def npu_rms_norm_dynamic_quant(
         scale = max |v| / 127
         y     = rint(v / scale)                    saturated to -128, 127
 
-    Every operation is one IEEE float32 operation per element, from left to right, and the mean's
-    sum has a fixed order (docs/numerics.md 5); 16-bit inputs are widened exactly.
+    Every operation is one IEEE float32 operation per element, from left to right, and the sum in
+    the mean has a fixed order (docs/numerics.md 5); 16-bit inputs are widened exactly.
 
     Args:
-        x: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 8. Any strides,
-            unaligned and read-only arrays included, here and below. A row is its last axis, of D
-            elements.
+        x: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 8. It may have any
+            strides and be unaligned or read-only; so may the arrays below. A row is along the last
+            axis, and has D elements.
         gamma: the norm's weight, of x's dtype, ``(D,)`` or ``(1, D)``.
-        smooth_scale: factors of the elements, as gamma; None for none.
-        beta: the norm's bias, as gamma; None for nothing.
-        epsilon: any number, rounded to float32 first.
-        out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other and the inputs; None for one that is not wanted.
+        smooth_scale: factors that multiply ``t``, of gamma's dtype and shapes; None for no factors.
+        beta: the norm's bias, of gamma's dtype and shapes; None for no bias.
+        epsilon: any number; it is rounded to float32 first.
+        out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, with
+            any strides and no memory shared with each other or the inputs. None stands for an
+            output that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y, scale)``: int8 of x's shape, and float32 of ``x.shape[:-1]``. The way back to about
-        ``v`` is ``y * scale[..., None]``.
+        ``(y, scale)``: int8 of x's shape, and float32 of ``x.shape[:-1]``. ``y * scale[..., None]``
+        dequantizes to about ``v``.
 
-    Rounding is to nearest, ties to even. Rows out of the ordinary:
+    Rounding is to nearest, ties to even. Edge cases, by row:
 
     ==========================================  =======  =====================================
     row                                         scale    y
@@ -68,10 +69,10 @@ def npu_rms_norm_dynamic_quant(
     v all zero                                  0        0
     holds NaN, or infinity: t is NaN there      NaN      0 everywhere
     all zero, epsilon 0                         NaN      0 everywhere: 0 * inf
-    its sum of squares overflows                0        0, as t is: with a beta as beta says
+    sum of squares overflows                    0        t is 0 or beta: codes of that
     mean square + epsilon negative, or NaN      NaN      0 everywhere
     v holds inf, no NaN (gamma, smooth_scale)   inf      0 everywhere
-    without elements                            0        empty
+    no elements                                 0        empty
     ==========================================  =======  =====================================
 
     Raises:
@@ -88,8 +89,8 @@ def npu_rms_norm_dynamic_quant(
         >>> scale
         array([0.01150074], dtype=float32)
 
-    Source: the name in vllm-ascend and cann-recipes-infer, whose torch extension has it; torch_npu
-    has none (hicann/ops-nn ``norm/rms_norm_dynamic_quant``). The A2 device takes
+    Source: hicann/ops-nn ``norm/rms_norm_dynamic_quant``. The name comes from vllm-ascend and from
+    the torch extension of cann-recipes-infer; torch_npu has no such operator. The A2 device takes
     ``rint(t * (127 / max))``, the 950 ``max * (1 / 127)`` as the scale.
     """
     return _core.npu_rms_norm_dynamic_quant(

@@ -1,4 +1,4 @@
-"""npu_rms_norm_quant: an RMS norm, and codes of that by scales."""
+"""npu_rms_norm_quant: an RMS norm, and its codes with given scales."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def npu_rms_norm_quant(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Normalize by the root of the mean square, scale by gamma, add beta, and quantize.
+    """Normalize by the root mean square, scale by gamma, add beta, and quantize.
 
     ::
 
@@ -32,33 +32,32 @@ def npu_rms_norm_quant(
         t    = x * rstd * gamma + beta
         y    = code(t / scale + offset)           the nearest of dst_dtype, saturated
 
-    Every operation is one IEEE float32 operation per element, from left to right, and the mean's
-    sum has a fixed order (docs/numerics.md 5); 16-bit inputs are widened exactly, int32 offsets
-    rounded to float32.
+    Every operation is one IEEE float32 operation per element, from left to right, and the sum in
+    the mean has a fixed order (docs/numerics.md 5); 16-bit inputs are widened exactly, int32
+    offsets rounded to float32.
 
     Args:
-        x: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 8. Any strides,
-            unaligned and read-only arrays included, here and below. A row is its last axis, of D
-            elements.
+        x: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 8. It may have any
+            strides and be unaligned or read-only; so may the arrays below. A row is along the last
+            axis, and has D elements.
         gamma: the norm's weight, of x's dtype, ``(D,)`` or ``(1, D)``.
-        beta: the norm's bias, as gamma.
-        scale: what ``t`` is divided by, float32 or of x's dtype, ``(1,)`` or ``(D,)``. Any sign.
-        offset: what is added before rounding: int8, int32, float32 or of x's dtype, ``(1,)`` or
-            ``(D,)``.
-        epsilon: any number, rounded to float32 first.
-        dst_dtype: the format of ``y``: int8, which None means, too, int4, hifloat8, float8_e5m2 or
-            float8_e4m3fn, as torch_npu's code (258, 285, 290, 291, 292), torch's, dtype or name.
-            How arrays hold them: :func:`npu_quant.npu_quantize`.
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs.
+        beta: the norm's bias, of gamma's dtype and shapes.
+        scale: divides ``t``. float32 or of x's dtype, ``(1,)`` or ``(D,)``. Any sign.
+        offset: added before rounding: int8, int32, float32 or of x's dtype, ``(1,)`` or ``(D,)``.
+        epsilon: any number; it is rounded to float32 first.
+        dst_dtype: the format of ``y``: int8 (also None), int4, hifloat8, float8_e5m2 or
+            float8_e4m3fn, given as torch_npu's number (258, 285, 290, 291, 292), torch's number, a
+            dtype or a name. :func:`npu_quant.npu_quantize` says how arrays hold them.
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        Codes of x's shape; but that int4, 8 codes to an element, needs a last axis of a multiple of
-        8, of which it has an eighth. The way back to about ``t`` is ``(y - offset) * scale``.
+        Codes of x's shape. int4 packs 8 codes into an element: x's last axis must be a multiple of
+        8, and the codes have an eighth of it. ``(y - offset) * scale`` dequantizes to about ``t``.
 
-    Rounding is to nearest, ties to even, in hifloat8 away from zero, after the offset is added. Out
-    of the ordinary, in int8; other formats end at their own codes:
+    Rounding comes after the offset is added, and is to nearest, ties to even; in hifloat8 ties go
+    away from zero. Edge cases, in int8; other formats end at their own codes:
 
     ==========================================  ===================================
     what                                        y

@@ -1,4 +1,4 @@
-"""npu_rms_norm_quant_v2: an RMS norm, and codes of that by scales."""
+"""npu_rms_norm_quant_v2: an RMS norm, its codes with given scales, and rstd."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RmsNormQuantV2Result(NamedTuple):
     y: NDArray[Any]
     """Codes, of x's shape: int8, or as dst_dtype says."""
     rstd: NDArray[np.float32]
-    """What rows are multiplied by, of x's shape but for a last axis of 1."""
+    """float32, the formula's rstd: of x's shape with a last axis of 1."""
 
 
 def npu_rms_norm_quant_v2(
@@ -34,7 +34,7 @@ def npu_rms_norm_quant_v2(
     out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> RmsNormQuantV2Result:
-    """Normalize by the root of the mean square, scale by gamma, and quantize; the root, too.
+    """Normalize by the root mean square, scale by gamma, and quantize; return rstd, too.
 
     ::
 
@@ -43,34 +43,36 @@ def npu_rms_norm_quant_v2(
         y    = code(t / scale + offset)           the nearest of dst_dtype, saturated
 
     With ``div_mode=False`` the scales multiply: ``t * scale``. Every operation is one IEEE float32
-    operation per element, from left to right, and the mean's sum has a fixed order
+    operation per element, from left to right, and the sum in the mean has a fixed order
     (docs/numerics.md 5); 16-bit inputs are widened exactly, int32 offsets rounded to float32.
 
     Args:
-        x: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 8. Any strides,
-            unaligned and read-only arrays included, here and below. A row is its last axis, of D
-            elements.
+        x: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 8. It may have any
+            strides and be unaligned or read-only; so may the arrays below. A row is along the last
+            axis, and has D elements.
         gamma: the norm's weight, of x's dtype, ``(D,)`` or ``(1, D)``.
-        scale: what ``t`` is divided by, float32 or of x's dtype, ``(1,)`` or ``(D,)``. Any sign.
-        offset: what is added before rounding: int8, int32, float32 or of x's dtype, ``(1,)`` or
-            ``(D,)``; None for nothing.
-        beta: the norm's bias, as gamma; None for nothing.
-        epsilon: any number, rounded to float32 first.
-        div_mode: whether to divide by the scales or to multiply.
-        dst_dtype: the format of ``y``: int8, which None means, too, int4, hifloat8, float8_e5m2 or
-            float8_e4m3fn, as torch_npu's code (258, 285, 290, 291, 292), torch's, dtype or name.
-            How arrays hold them: :func:`npu_quant.npu_quantize`.
-        out: where to write ``(y, rstd)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other and the inputs; None for one that is not wanted.
+        scale: divides ``t`` (multiplies it with ``div_mode=False``). float32 or of x's dtype,
+            ``(1,)`` or ``(D,)``. Any sign.
+        offset: added before rounding: int8, int32, float32 or of x's dtype, ``(1,)`` or ``(D,)``;
+            None for no offset.
+        beta: the norm's bias, of gamma's dtype and shapes; None for no bias.
+        epsilon: any number; it is rounded to float32 first.
+        div_mode: True divides by the scales, False multiplies by them.
+        dst_dtype: the format of ``y``: int8 (also None), int4, hifloat8, float8_e5m2 or
+            float8_e4m3fn, given as torch_npu's number (258, 285, 290, 291, 292), torch's number, a
+            dtype or a name. :func:`npu_quant.npu_quantize` says how arrays hold them.
+        out: where to write ``(y, rstd)``: arrays of exactly the result's shapes and dtypes, with
+            any strides and no memory shared with each other or the inputs. None stands for an
+            output that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y, rstd)``: codes of x's shape (int4 has an eighth of its last axis, which has to be a
-        multiple of 8), and float32 of ``x.shape[:-1] + (1,)``.
+        ``(y, rstd)``: codes of x's shape (int4: an eighth of the last axis, which must be a
+        multiple of 8), and float32 of shape ``x.shape[:-1] + (1,)``.
 
-    Rounding is to nearest, ties to even, in hifloat8 away from zero, after the offset is added.
-    What codes become of scales and offsets out of the ordinary:
-    :func:`npu_quant.npu_rms_norm_quant`. Of rows, in int8:
+    Rounding comes after the offset is added, and is to nearest, ties to even; in hifloat8 ties go
+    away from zero. For special scales and offsets see :func:`npu_quant.npu_rms_norm_quant`. Edge
+    cases, by row, in int8:
 
     ==========================================  ====  ===================================
     row                                         rstd  y
@@ -78,9 +80,9 @@ def npu_rms_norm_quant_v2(
     all zero, epsilon 0                         inf   0 everywhere: 0 * inf
     holds NaN                                   NaN   0 everywhere
     holds inf or -inf, no NaN                   0     0 for it, others as if t were 0
-    its sum of squares overflows                0     all as if t were 0
+    sum of squares overflows                    0     all as if t were 0
     mean square + epsilon negative, or NaN      NaN   0 everywhere
-    without elements                            NaN   empty
+    no elements                                 NaN   empty
     ==========================================  ====  ===================================
 
     Raises:
@@ -101,8 +103,8 @@ def npu_rms_norm_quant_v2(
         array([[0.5163977]], dtype=float32)
 
     Source: torch_npu.npu_rms_norm_quant_v2 (hicann/ops-nn ``norm/rms_norm_quant_v2``,
-    Ascend/op-plugin). The mean is that of the last axis, whatever the rank of gamma: upstream's
-    test takes it over axis 0 where gamma has two.
+    Ascend/op-plugin). The mean is taken over the last axis, whatever the rank of gamma; upstream's
+    test takes it over axis 0 if gamma has two axes.
     """
     return _core.npu_rms_norm_quant_v2(
         RmsNormQuantV2Result,

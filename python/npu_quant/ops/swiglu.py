@@ -22,22 +22,22 @@ def npu_swiglu(
         swish(a) = a / (1 + exp(-a))
         y        = swish(a) * b          rounded to self's dtype
 
-    Every operation is one IEEE float32 operation per element, and exp is the correctly rounded one
+    Every operation is one IEEE float32 operation per element, and exp is correctly rounded
     (docs/numerics.md 17); 16-bit inputs are widened exactly.
 
     Args:
-        self: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 8. Any strides,
-            unaligned and read-only arrays included.
+        self: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 1 to 8. It may have any
+            strides and be unaligned or read-only.
         dim: the axis that is halved, of an even length; negative ones count from the last.
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the input.
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with the input.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``y``, of self's dtype, and of its shape but for ``dim``, which has half the length.
+        ``y``, of self's dtype and shape, except that ``dim`` has half the length.
 
-    Rounding to 16 bits is to nearest, ties to even, into subnormal numbers, too; what is too large
-    becomes infinite. Out of the ordinary:
+    Rounding to 16 bits is to nearest, ties to even; small values become subnormal, and values that
+    are too large become infinite. Edge cases:
 
     ============================  ====================================
     a, and b                      y
@@ -65,8 +65,8 @@ def npu_swiglu(
         array([[ 1.4621172, -0.8068243]], dtype=float32)
 
     Source: aclnnSwiGlu and torch_npu.npu_swiglu (hicann/ops-nn ``activation/swi_glu``,
-    Ascend/op-plugin). The device's exp is an approximation, as is that of torch's silu: both are
-    some ulp off.
+    Ascend/op-plugin). The device's exp and that of torch's silu are approximations: both are some
+    ulp off.
     """
     return _core.npu_swiglu(self, dim, out, numerics)
 

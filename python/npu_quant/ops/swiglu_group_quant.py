@@ -1,4 +1,4 @@
-"""npu_swiglu_group_quant: a gated linear unit, and codes of blocks of it."""
+"""npu_swiglu_group_quant: a gated linear unit, and its codes with one scale per block."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class SwigluGroupQuantResult(NamedTuple):
     """What :func:`npu_swiglu_group_quant` returns; a field is None where ``out`` holds None."""
 
     y: NDArray[Any]
-    """Codes, of half of x's last axis."""
+    """Codes, with half of x's last axis."""
     scale: NDArray[Any]
-    """A float32 for each 128 elements of a row; with ``quant_mode=1`` E8M0 bytes, two for 64."""
+    """A float32 for each 128 elements of a row; for ``quant_mode=1`` two E8M0 bytes per 64."""
     origin: NDArray[Any]
-    """What was quantized, in x's dtype; without ``output_origin`` of no elements."""
+    """``o`` before it is quantized, in x's dtype; without ``output_origin`` no elements."""
 
 
 def npu_swiglu_group_quant(
@@ -40,7 +40,7 @@ def npu_swiglu_group_quant(
     out: tuple[Array | None, Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> SwigluGroupQuantResult:
-    """Multiply the swish of one half of each row by the other half, and quantize blocks of it.
+    """Multiply the swish of one half of each row by the other half, and quantize in blocks.
 
     ::
 
@@ -48,61 +48,62 @@ def npu_swiglu_group_quant(
         a, b     = min(a, L), max(min(b, L), -L)    where L = clamp_limit is above 0
         swish(a) = a / (1 + exp(-a))
         o        = swish(a) * b                     or  swish(a) * b * weight
-        quant_mode 0:  amax  = max |o| of what is finite of 128 elements, at least 1e-4
-                       scale = amax / MAX           with round_scale up to a power of 2
+        quant_mode 0:  amax  = max |o| of the finite ones of 128 elements, at least 1e-4
+                       scale = amax / MAX           round_scale: up to a power of 2
                        y     = code(o * (MAX / amax)),   or  code(o * (1 / scale))
         quant_mode 1:  amax  = max |o| of 32 elements, at least 1e-4
                        scale = the least byte b with amax <= MAX * 2^(b - 127)
                        y     = code(o * 2^(127 - b))
 
-    Every operation is one IEEE float32 operation per element, from left to right, and exp is the
-    correctly rounded one (docs/numerics.md 23); inputs are widened exactly. code is the nearest of
-    dst_type, ties to even, saturated; NaN gives 0. The last block of a row holds what is left.
+    Every operation is one IEEE float32 operation per element, from left to right, and exp is
+    correctly rounded (docs/numerics.md 23); inputs are widened exactly. code is the nearest of
+    dst_type, ties to even, saturated; NaN gives 0. The last block of a row may be shorter.
 
     Args:
-        x: float16 or bfloat16 (``ml_dtypes.bfloat16``), of rank 2 to 8, with ``quant_mode=1`` to 7.
-            Its last axis is even. Any strides, unaligned and read-only arrays included, here and
-            below.
-        weight: float32, an element for each row of ``x``.
-        group_index: int64, ``(G,)``, how many rows each group has. The rows of all groups are
-            computed, counted in C order over ``x.shape[:-1]``, or as many as there are; those
-            behind have results of 0.
+        x: float16 or bfloat16 (``ml_dtypes.bfloat16``), of rank 2 to 8, or 2 to 7 with
+            ``quant_mode=1``. Its last axis is even. It may have any strides and be unaligned or
+            read-only; so may the arrays below.
+        weight: float32, one element for each row of ``x``.
+        group_index: int64, ``(G,)``: the number of rows of each group, counted in C order over
+            ``x.shape[:-1]``. The rows of all groups are computed, at most those of x; rows after
+            the last group give results of 0.
         scale: None; it belongs to ``quant_mode=2``, which is not available.
-        dst_type: the format of ``y``: float8_e5m2 or float8_e4m3fn, as torch_npu's code (291, 292),
-            torch's (23, 24), dtype or name. MAX is 57344 and 448.
-        quant_mode: 0, blocks of 128 by a float32 each; 1, blocks of 32 by a power of two (MX).
-        block_size: 0 or the mode's own, 128 or 32.
-        round_scale: whether scales are powers of two: with ``quant_mode=1`` True.
-        clamp_limit: L, rounded to float32; without one where it is 0 or less, as -1.0.
-        dst_type_max: of no effect; it belongs to ``quant_mode=3``, which is not available.
-        output_origin: whether ``o`` is returned, too.
+        dst_type: the format of ``y``: float8_e5m2 or float8_e4m3fn, given as torch_npu's number
+            (291, 292), torch's number (23, 24), a dtype or a name. MAX is 57344 and 448.
+        quant_mode: 0: one float32 scale per block of 128; 1: one power of two per block of 32 (MX).
+        block_size: 0, or the block size of the mode: 128 or 32.
+        round_scale: whether scales are powers of two; True with ``quant_mode=1``.
+        clamp_limit: L, rounded to float32; 0 or less, such as -1.0, means no clamping.
+        dst_type_max: has no effect; it belongs to ``quant_mode=3``, which is not available.
+        output_origin: whether to return ``o``, too.
         out: where to write ``(y, scale, origin)``: arrays of exactly the result's shapes and
-            dtypes, any strides, apart from each other and the inputs; None for one that is not
-            wanted.
+            dtypes, with any strides and no memory shared with each other or the inputs. None stands
+            for an output that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y, scale, origin)``: codes ``(..., H)``, H = ``x.shape[-1] // 2``; float32
-        ``(..., ceil(H / 128))``, or uint8 ``(..., ceil(H / 64), 2)``, of which byte b stands for
-        ``2**(b - 127)`` and one that is no block's is 0; ``o`` rounded to x's dtype, ``(..., H)``,
-        or ``(0,)``. The way back to about ``o`` is ``y.astype(np.float32) * np.repeat(scale, 128,
-        axis=-1)[..., :H]``; of MX it is :func:`npu_quant.npu_anti_mx_quant`.
+        ``(y, scale, origin)``: ``y`` has the codes ``(..., H)``, H = ``x.shape[-1] // 2``.
+        ``scale`` is float32 ``(..., ceil(H / 128))``, or uint8 ``(..., ceil(H / 64), 2)``, whose
+        byte b stands for ``2**(b - 127)``; a byte that belongs to no block is 0. ``origin`` is
+        ``o`` rounded to x's dtype, ``(..., H)``, or ``(0,)``. ``y.astype(np.float32) *
+        np.repeat(scale, 128, axis=-1)[..., :H]`` dequantizes to about ``o``; for MX use
+        :func:`npu_quant.npu_anti_mx_quant`.
 
-    Rounding is to nearest, ties to even. Blocks out of the ordinary:
+    Rounding is to nearest, ties to even. Edge cases, by block:
 
     ==============================  =====================  ===========================
     block                           scale                  y
     ==============================  =====================  ===========================
     o all zero                      1e-4 / MAX             0, or -0 as o
     amax less than 1e-4             1e-4 / MAX             by the formula
-    holds NaN, quant_mode 0         of what is finite      0 for NaN
-    holds inf or -inf, the same     of what is finite      the greatest or the least code
-    holds one of them, mode 1       255                    +0 everywhere
-    behind the last group           0                      +0
-    without elements                none                   empty
+    holds NaN, mode 0               of the finite ones     0 for NaN
+    holds inf or -inf, mode 0       of the finite ones     the greatest or the least code
+    holds NaN or inf, mode 1        255                    +0 everywhere
+    after the last group            0                      +0
+    no elements                     none                   empty
     ==============================  =====================  ===========================
 
-    In mode 1 the scale of 1e-4 / MAX is the byte 105 of float8_e4m3fn, 98 of float8_e5m2.
+    In quant_mode 1 the scale 1e-4 / MAX is byte 105 for float8_e4m3fn, and 98 for float8_e5m2.
 
     Raises:
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
@@ -118,8 +119,8 @@ def npu_swiglu_group_quant(
         ([[10240.0, -57344.0]], [[0.00390625]], [[40.0, -224.0]])
 
     Source: aclnnSwigluGroupQuant and torch_npu.npu_swiglu_group_quant (hicann/ops-nn
-    ``activation/swiglu_group_quant``, Ascend/op-plugin). The golden there multiplies by
-    fl(1 / MAX) for the scale; its modes 2 and 3 are hifloat8.
+    ``activation/swiglu_group_quant``, Ascend/op-plugin). The golden there multiplies amax by fl(1 /
+    MAX) to get the scale; its modes 2 and 3 are for hifloat8.
     """
     return _core.npu_swiglu_group_quant(
         SwigluGroupQuantResult,

@@ -1,4 +1,4 @@
-"""npu_swiglu_quant: a gated linear unit, and codes of that with a multiplier per row."""
+"""npu_swiglu_quant: a gated linear unit, and its codes with one multiplier per row."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class SwigluQuantResult(NamedTuple):
     """What :func:`npu_swiglu_quant` returns; a field is None where ``out`` holds None."""
 
     y: NDArray[np.int8]
-    """Codes, of half of x's last axis; int4 two to an element."""
+    """Codes, with half of x's last axis; int4 two to an element."""
     scale: NDArray[np.float32]
-    """One multiplier per row, of ``x.shape[:-1]``; zeros with ``quant_mode=0``."""
+    """One multiplier per row, of shape ``x.shape[:-1]``; zeros with ``quant_mode=0``."""
 
 
 def npu_swiglu_quant(
@@ -35,11 +35,12 @@ def npu_swiglu_quant(
     out: tuple[Array | None, Array | None] | None = None,
     numerics: str | None = None,
 ) -> SwigluQuantResult:
-    """Multiply one half of each row by the swish of the other, and quantize.
+    """Multiply one half of each row by the swish of the other half, and quantize.
 
     ::
 
-        a, b     = the halves of the last axis: b first, with activate_left a first
+        a, b     = the second and the first half of the last axis;
+                   with activate_left the first and the second
         swish(a) = a / (1 + exp(-a))
         o        = swish(a) * b                     or  swish(a) * b * smooth_scales
         quant_mode 0:  y = rint(o + offsets)        saturated, and scale is 0
@@ -47,38 +48,37 @@ def npu_swiglu_quant(
                        y     = rint(o * scale)      saturated
 
     **The scale is the multiplier**, MAX / max, where other operators return max / MAX. MAX is 127
-    of int8 and 7 of int4. Every operation is one IEEE float32 operation per element, from left to
-    right, and exp is the correctly rounded one (docs/numerics.md 17); 16-bit inputs are widened
-    exactly.
+    for int8 and 7 for int4. Every operation is one IEEE float32 operation per element, from left to
+    right, and exp is correctly rounded (docs/numerics.md 17); 16-bit inputs are widened exactly.
 
     Args:
         x: float16, bfloat16 (``ml_dtypes.bfloat16``) or float32, of rank 2 to 8. Its last axis is
-            even and at most 8192, of int4 a multiple of 4. Any strides, unaligned and read-only
-            arrays included, here and below.
+            even and at most 8192, for int4 a multiple of 4. It may have any strides and be
+            unaligned or read-only; so may the arrays below.
         smooth_scales: float32 factors of ``o``, which has H = ``x.shape[-1] // 2`` elements a row:
-            for each of G groups H of them or one, ``(G, H)`` or ``(G,)``. Of one group, or without
+            ``(G, H)`` or ``(G,)``, H factors or one for each of G groups. For one group, or without
             ``group_index``, also ``(H,)``.
-        offsets: float32, what is added before rounding, of smooth_scales' shape. With
-            ``quant_mode=0`` both are given or none; with 1 there are none.
-        group_index: int32, ``(G,)``, the rows of each group, counted in C order over
-            ``x.shape[:-1]``. Those behind the last group are quantized as if there were neither
-            factors nor offsets.
+        offsets: float32, added before rounding, of smooth_scales' shape. With ``quant_mode=0`` give
+            both smooth_scales and offsets, or neither; with 1 there are no offsets.
+        group_index: int32, ``(G,)``: the rows of each group, counted in C order over
+            ``x.shape[:-1]``. Rows after the last group are quantized without factors and offsets.
         activate_left: whether ``a`` is the first half.
-        quant_mode: 0, by ``offsets`` alone, or 1, by a multiplier of each row.
-        group_list_type: what ``group_index`` holds: 0, where each group ends; 1, how many rows it
-            has.
-        dst_type: the format of ``y``: int8, which None means, too, or int4, as torch_npu's code
-            (258, 285), torch's (1, 16), dtype or name.
-        out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, any
-            strides, apart from each other and the inputs; None for one that is not wanted.
+        quant_mode: 0 adds ``offsets`` and rounds; 1 quantizes with one multiplier per row.
+        group_list_type: what ``group_index`` holds: 0, where each group ends; 1, the number of rows
+            of each group.
+        dst_type: the format of ``y``: int8 (also None) or int4, given as torch_npu's number (258,
+            285), torch's number (1, 16), a dtype or a name.
+        out: where to write ``(y, scale)``: arrays of exactly the result's shapes and dtypes, with
+            any strides and no memory shared with each other or the inputs. None stands for an
+            output that is not wanted.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        ``(y, scale)``: int8 ``(..., H)``, or of int4 ``(..., H / 2)``, the first of two codes in
-        the low nibble; float32 of ``x.shape[:-1]``. The way back to about ``o`` is
-        ``y / scale[..., None]``, or ``y - offsets``.
+        ``(y, scale)``: int8 ``(..., H)``, or for int4 ``(..., H / 2)``, the first of two codes in
+        the low nibble; float32 of shape ``x.shape[:-1]``. ``y / scale[..., None]``, or ``y -
+        offsets`` with ``quant_mode=0``, dequantizes to about ``o``.
 
-    Rounding is to nearest, ties to even. With ``quant_mode=1``, rows out of the ordinary:
+    Rounding is to nearest, ties to even. Edge cases with ``quant_mode=1``, by row:
 
     ==========================================  ==========  ==================================
     row                                         scale       y
@@ -86,12 +86,12 @@ def npu_swiglu_quant(
     o all zero                                  inf         0: 0 * inf is NaN
     o holds NaN                                 NaN         0 everywhere
     o holds inf or -inf, no NaN                 0           0 everywhere
-    so small that MAX / max overflows           inf         0 for 0, else the least or greatest
-    behind the last group                       MAX / max   without smooth_scales
-    without elements                            inf         empty
+    MAX / max overflows                         inf         0 for 0, else the least or greatest
+    after the last group                        MAX / max   computed without smooth_scales
+    no elements                                 inf         empty
     ==========================================  ==========  ==================================
 
-    With ``quant_mode=0`` a NaN is 0, what is infinite the least code or the greatest.
+    With ``quant_mode=0`` a NaN gives 0, and an infinite value the least or the greatest code.
 
     Raises:
         DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.

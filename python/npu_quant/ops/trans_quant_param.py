@@ -1,4 +1,4 @@
-"""npu_trans_quant_param: scales and offsets in the words that the device's products take."""
+"""npu_trans_quant_param: scales and offsets packed into the words that a device's matmul takes."""
 
 from __future__ import annotations
 
@@ -19,42 +19,43 @@ def npu_trans_quant_param(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[np.int64]:
-    """Put scales of a quantized product, and offsets, into words of 64 bits.
+    """Pack the scales and offsets of a quantized product into 64-bit words.
 
     ::
 
         y = f | 2^46 | (clamp(rint(offset), -256, 255) & 0x1FF) << 37
-        f = the bits of scale, of which the last 13 are 0
+        f = the bits of scale, the last 13 set to 0
 
     A word holds the scale as a float of 19 bits (a sign, 8 bits of exponent, 10 of mantissa) in
-    bits 13 to 31, and the offset as a signed integer in bits 37 to 45 (docs/numerics.md 16).
-    ``(y & 0xFFFFFFFF).astype(np.uint32).view(np.float32)`` is that scale.
+    bits 13 to 31, and the offset as a signed integer in bits 37 to 45 (docs/numerics.md 16). ``(y &
+    0xFFFFFFFF).astype(np.uint32).view(np.float32)`` returns that scale.
 
     Args:
-        scale: float32, of rank 1 or 2. Any strides, unaligned and read-only arrays included, here
-            and below.
-        offset: float32, of rank 1 or 2: one element, or as many as scale has, in that order; None
-            for 0. Of rank 1 it may also have more than a scale of rank 1 and one element, which
-            then holds for all.
-        round_mode: how 32 bits become 19: 0, and None, cuts; 1 rounds to nearest, ties to even.
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs.
+        scale: float32, of rank 1 or 2. It may have any strides and be unaligned or read-only; so
+            may the arrays below.
+        offset: float32, of rank 1 or 2: one element, or as many as scale has, in the same order;
+            None for 0. If scale has rank 1 and one element, an offset of rank 1 may have more; the
+            scale then serves all of them.
+        round_mode: how 32 bits become 19: 0 (also None) truncates; 1 rounds to nearest, ties to
+            even.
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        int64, of scale's shape; of offset's where that has more elements than one scale.
+        int64, of scale's shape; of offset's shape if one scale serves several offsets.
 
-    Rounding of the offset is to nearest, ties to even. Out of the ordinary:
+    Rounding of the offset is to nearest, ties to even. Edge cases:
 
     ==========================================  ===================================================
     what                                        y
     ==========================================  ===================================================
     scale negative, -0.0                        positive: the sign of the scale is bit 31
-    scale subnormal                             cut with round_mode 0; 0 with its sign with 1
-    scale rounded up to a power of 2            its exponent is one more: 3.4e38 becomes inf
+    scale subnormal                             truncated with round_mode 0; a signed 0 with 1
+    scale rounded up to a power of 2            the exponent is one more: 3.4e38 becomes inf
     scale infinite                              the same bits
-    NaN in scale                                cut in both modes, so that 0x7F800001 becomes inf
-    offset beyond -256 to 255, infinite         the end
+    NaN in scale                                truncated in both modes: 0x7F800001 becomes inf
+    offset beyond -256 to 255, or infinite      -256 or 255
     NaN in offset                               as 0
     one scale and several offsets               as many words, with the same scale
     no elements                                 empty

@@ -1,4 +1,4 @@
-"""npu_weight_quant_batchmatmul: values of 16 bits times a weight of codes."""
+"""npu_weight_quant_batchmatmul: 16-bit values multiplied by a weight of codes."""
 
 from __future__ import annotations
 
@@ -27,51 +27,51 @@ def npu_weight_quant_batchmatmul(
     out: Array | None = None,
     numerics: str | None = None,
 ) -> NDArray[Any]:
-    """Multiply by a weight of int8, int4 or float4 codes, which become values on the way.
+    """Multiply by a weight of int8, int4 or float4 codes, which is dequantized on the way.
 
-    Of row m and column n, with j = k // antiquant_group_size::
+    For row m and column n, with j = k // antiquant_group_size::
 
         w[k, n] = (weight[k, n] + antiquant_offset[j, n]) * antiquant_scale[j, n], in x's dtype
         t       = the sum of x[m, k] * w[k, n] over k
         y       = t + bias[n], in x's dtype
         y       = int8((t + bias[n]) * quant_scale[n] + quant_offset[n])      with a quant_scale
 
-    Every operation is one of IEEE float32, and w is rounded once more. The sum has one order
-    (docs/numerics.md 21.1): the products of 128 consecutive k are added one after another, from 0,
-    then the sums of these. What is None does not take part. The offset is *added*: it is minus a
-    zero point.
+    Every operation is one IEEE float32 operation, and w is rounded once more. The sum has a fixed
+    order (docs/numerics.md 21.1): the products of 128 consecutive k are added one after another,
+    from 0; then these sums are added. An argument that is None is left out of the formula. The
+    offset is *added*: it is minus the zero point.
 
     Args:
-        x: float16 or bfloat16 (``ml_dtypes.bfloat16``), of shape (..., K), of rank 2 to 8. Any
-            strides, unaligned and read-only arrays included, here and below.
+        x: float16 or bfloat16 (``ml_dtypes.bfloat16``), of shape (..., K), of rank 2 to 8. It may
+            have any strides and be unaligned or read-only; so may the arrays below.
         weight: int8, of shape (K, N), often the transpose of (N, K); int32 for int4, 8 codes in an
-            element, the first its low nibble: (K, N / 8), or (K / 8, N), the transpose of
-            (N, K / 8); or float32 for float4_e2m1, 8 codes in an element, (K, N / 8). int32 and
-            float32 are what :func:`npu_quant.npu_convert_weight_to_int4pack` gives.
+            element, the first in its low nibble: (K, N / 8), or (K / 8, N), the transpose of (N, K
+            / 8); or float32 for float4_e2m1, 8 codes in an element, (K, N / 8).
+            :func:`npu_quant.npu_convert_weight_to_int4pack` returns such int32 and float32.
         antiquant_scale: of x's dtype, one element or one per column, of shape (1,), (N,), (1, 1) or
             (1, N); in groups (ceil(K / antiquant_group_size), N). For float4_e2m1 uint8 or
-            float8_e8m0fnu, in groups of 32: the bytes b of 2**(b - 127), 255 is NaN.
-        antiquant_offset: of antiquant_scale's dtype and shape; None for nothing, always for
+            float8_e8m0fnu, in groups of 32: byte b stands for 2**(b - 127), and 255 for NaN.
+        antiquant_offset: of antiquant_scale's dtype and shape; None for no offset. Always None for
             float4_e2m1.
-        quant_scale: float32, or int64 of :func:`npu_quant.npu_trans_quant_param`, which holds an
-            offset, too; one element or one per column, of shape (1,), (N,), (1, 1) or (1, N).
-            Where it is given the result is int8.
-        quant_offset: float32, of such a shape, instead of the one in an int64 quant_scale; None
-            without a quant_scale.
+        quant_scale: float32, or int64 words from :func:`npu_quant.npu_trans_quant_param`, which
+            hold an offset, too; one element or one per column, of shape (1,), (N,), (1, 1) or (1,
+            N). With a quant_scale the result is int8.
+        quant_offset: float32, of one of these shapes; it replaces the offset in an int64
+            quant_scale. None without a quant_scale.
         bias: of x's dtype or float32, of shape (N,).
-        antiquant_group_size: how many rows of the weight share scales: 0 for all of them, else a
-            multiple of 32 less than K; of float4_e2m1 32.
-        inner_precise: 0 or 1, which give the same.
-        weight_dtype: what the weight holds, as torch_npu's code, dtype or name; None or that of the
-            array or its codes.
-        out: where to write the result: an array of exactly its shape and dtype, any strides, apart
-            from the inputs.
+        antiquant_group_size: how many rows of the weight share scales: 0 for all rows, else a
+            multiple of 32 less than K; for float4_e2m1 32.
+        inner_precise: 0 or 1, with the same result.
+        weight_dtype: None, or the dtype of the weight or the format of its codes, given as
+            torch_npu's number, a dtype or a name.
+        out: an array to write the result into: of exactly its shape and dtype, with any strides and
+            no memory shared with the inputs.
         numerics: the arithmetic profile; None is the current one (:func:`npu_quant.numerics`).
 
     Returns:
-        The products, of shape (..., N) and x's dtype, or int8.
+        The products, of shape (..., N), of x's dtype or int8.
 
-    Rounding is to nearest, ties to even. Out of the ordinary:
+    Rounding is to nearest, ties to even. Edge cases:
 
     ==========================================  ===================================================
     what                                        y
@@ -80,12 +80,12 @@ def npu_weight_quant_batchmatmul(
                                                 inf; then inf or NaN
     t beyond x's range                          inf or -inf
     t below x's normal range                    subnormal, or 0 with its sign
-    a product below 2**-149                     added as 0: of bfloat16 alone
-    w or t next to a tie                        rounded to float32 first, so perhaps onto the tie
-    infinite x or w                             inf or -inf; NaN with a 0 or with the other one
+    a product below 2**-149                     added as 0; possible only for bfloat16
+    w or t next to a rounding tie               rounded to float32 first, so perhaps onto the tie
+    infinite x or w                             inf or -inf; NaN for inf * 0 or inf - inf
     NaN in x, antiquant_scale or a bias         NaN; with a quant_scale 0
     beyond int8                                 -128 or 127; infinite likewise
-    infinite quant_scale, t 0                   0, as NaN
+    infinite quant_scale, t 0                   0, because the product is NaN
     K is 0                                      0, or the bias
     no rows, no columns                         empty; the rules for the other arrays hold
     ==========================================  ===================================================

@@ -16,12 +16,16 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m npu_quant.torch_npu",
         usage="%(prog)s [--simulate SOC] (script.py | -m module) [its arguments ...]",
-        description="Run a program whose torch_npu is npu_quant's.",
+        description="Run a program with npu_quant in place of torch_npu.",
     )
     parser.add_argument(
-        "--simulate", metavar="SOC", help='with a device "npu": Ascend910B1, Ascend950 ...'
+        "--simulate",
+        metavar="SOC",
+        help='also provide a device "npu" of this kind: Ascend910B1, Ascend950 ...',
     )
-    parser.add_argument("-m", dest="module", action="store_true", help="run a module by its name")
+    parser.add_argument(
+        "-m", dest="module", action="store_true", help="run a module instead of a script"
+    )
     parser.add_argument("program", help=argparse.SUPPRESS)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser

@@ -17,7 +17,7 @@ def row_of(dtype: Any) -> dtypes.DType:
     """Return the row of a dtype by any of its names."""
     row = dtypes.resolve(dtype)
     if row is None:
-        raise ParamError(f"{dtype} is the number of no dtype that npu_quant knows.")
+        raise ParamError(f"{dtype} is not the number of a dtype that npu_quant knows.")
     return row
 
 

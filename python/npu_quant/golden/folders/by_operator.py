@@ -87,8 +87,8 @@ def check_found(rules: Sequence[Rule], groups: Sequence[Group], side: Folder, wh
             known = ", ".join([*side.calls][:4]) or "none whose names say what they are"
             names = ", ".join((*outputs_of(rule.op), *operator_of(rule.op).arrays))
             raise ParamError(
-                f"no call with outputs in {where} goes by {rule.pattern!r}; actual has {known}. "
-                f"Files go by {names}, in a folder for each call or with its name before them."
+                f"no call with outputs in {where} matches {rule.pattern!r}; actual has {known}. "
+                f"Name files {names}, in a folder for each call or with the call's name before."
             )
 
 
@@ -168,7 +168,7 @@ def _inputs(pass_: Pass, group: Group) -> list[str]:
     for name in {**arguments[0], **arguments[1]}:
         actual, golden = (side.get(name) for side in arguments)
         if not arrays_in([actual, golden]) and actual != golden:
-            raise ParamError(f"{name} is {actual!r}, of the golden {golden!r}.")
+            raise ParamError(f"{name} differs: actual {actual!r}, golden {golden!r}.")
     entries = [pass_.sides[0].find(name, group.folder) for name in arrays_in(arguments[0])]
     return [entry.file for entry in entries if entry is not None]
 

@@ -58,8 +58,8 @@ def _check_single(name: str, *sides: list[Entry]) -> None:
         if len(side) > 1:
             files = " and ".join(entry.file for entry in side[:3])
             raise ParamError(
-                f"{files} go by one name, {name!r}, and the other folder has that "
-                "name too. Rename one."
+                f"{files} have the same name, {name!r}, which the other folder has, "
+                "too. Rename one."
             )
 
 

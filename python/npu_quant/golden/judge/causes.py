@@ -199,7 +199,7 @@ class _Case:
         for look in self._looks:
             if _is_unrelated(look):
                 where = f" {look.part.where}" if look.part.name else ""
-                order = f"another input's, or in another order{where}"
+                order = f"another input's result, or another order{where}"
                 self.cause = f"{order}: cosine {_cosine(look):.2g}"
                 return
 

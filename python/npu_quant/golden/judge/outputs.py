@@ -50,7 +50,7 @@ def paired(actual: Outputs, golden: Outputs, order: Sequence[str]) -> list[Paire
         for name in verdict.to_compare(order, actual, golden)
     ]
     if not pairs:
-        raise ParamError("no array can be compared: of each, actual or golden is None.")
+        raise ParamError("no array can be compared: each one is None in actual or in golden.")
     return pairs
 
 
@@ -333,7 +333,7 @@ def settled(
     unheeded = all(o.tolerance is None and o.problem is None for o in result)
     if limits.preset is not None and unheeded:
         kinds = ", ".join(sorted({o.dtype.name for o in outputs}))
-        raise ParamError(f"preset {limits.preset} says nothing about {kinds}.")
+        raise ParamError(f"preset {limits.preset} has no rule for {kinds}.")
     return result
 
 

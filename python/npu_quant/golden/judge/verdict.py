@@ -68,7 +68,7 @@ def problem_of(actual: Source | None, golden: Source | None) -> str | None:
         return None
     text = f"shape differs: actual {actual.shape}, golden {golden.shape}"
     if size_of(actual) == size_of(golden):
-        text += f"; as many elements: reshape({golden.shape}), if they mean the same"
+        text += f"; equal sizes: reshape({golden.shape}), if they mean the same"
     return text
 
 

@@ -53,12 +53,13 @@ class Loss(ShortRepr):
 
 
 def loss(actual: Any, golden: Any, block: Sequence[int] | None = None) -> Loss:
-    """Say how much of some numbers a conversion has lost, in all and block by block.
+    """Measure how much a conversion loses, in all and block by block.
 
     Args:
-        actual: the numbers after it, such as what :func:`npu_quant.npu_anti_mx_quant` makes of the
-            codes: an array, a torch tensor, or what :func:`npu_quant.golden.load` returns.
-        golden: the numbers before it, likewise, of the same shape.
+        actual: the numbers after the conversion, such as those that
+            :func:`npu_quant.npu_anti_mx_quant` dequantizes: an array, a torch tensor, or what
+            :func:`npu_quant.golden.load` returns.
+        golden: the numbers before the conversion, in any of these forms, of the same shape.
         block: how many elements a block has along each of the last axes: ``(128, 128)``, ``(1,
             32)``. The last blocks of an axis may have fewer. None: a block is a row.
 

@@ -70,7 +70,7 @@ def rules_of(
     for what, given in zip(("mapping", "ops"), both, strict=True):
         if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
             raise ParamError(
-                f"{what} is no object of names and operators; write "
+                f"{what} is not an object of names and operators; write "
                 '{"NPU.npu_dynamic_quant.*": "npu_dynamic_quant"}.'
             )
     return [_rule(name, value) for given in both for name, value in given.items()]
@@ -81,7 +81,7 @@ def _read(path: str | os.PathLike[str]) -> Any:
         try:
             return json.load(file)
         except (ValueError, RecursionError) as error:
-            raise ParamError(f"{os.fsdecode(path)} is no JSON: {error}") from error
+            raise ParamError(f"{os.fsdecode(path)} is not JSON: {error}") from error
 
 
 def _rule(pattern: str, value: Any) -> Rule:
@@ -93,13 +93,13 @@ def _rule(pattern: str, value: Any) -> Rule:
     try:
         op = name_of(fields["op"])
     except ParamError as error:
-        raise ParamError(f"of {pattern!r}: {error}") from None
+        raise ParamError(f"mapping {pattern!r}: {error}") from None
     for key in ("inputs", "outputs", "attributes"):
         fields[key] = {} if fields.get(key) is None else fields[key]
         known = outputs_of(op) if key == "outputs" else _parameters(op)
         for name in _names(fields[key], pattern, key):
             if name not in known:
-                raise ParamError(f"of {pattern!r}: {op} has {', '.join(known)}, not {name!r}.")
+                raise ParamError(f"mapping {pattern!r}: {op} has {', '.join(known)}, not {name!r}.")
     return Rule(pattern, **{**fields, "op": op})
 
 
@@ -108,7 +108,7 @@ def _names(value: Any, pattern: str, key: str) -> list[str]:
         texts = value.values() if key != "attributes" else ()
         if all(isinstance(text, str) for text in texts):
             return list(value)
-    raise ParamError(f"of {pattern!r}: {key} is no object of names.")
+    raise ParamError(f"mapping {pattern!r}: {key} is not an object of names.")
 
 
 def _parameters(op: str) -> list[str]:

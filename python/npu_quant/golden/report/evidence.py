@@ -90,7 +90,7 @@ def _of_differences(
         yield from _rounding(output, m)
     if output.rung != "tie":
         if maybe:
-            pattern = "" if found else ", and in no pattern"
+            pattern = "" if found else ", and they form no pattern"
             yield Line(_FACT, f"may be rounding: each is one step{pattern}")
         else:
             yield from _consequence(output)
@@ -162,8 +162,10 @@ def _rounding(output: OutputComparison, m: Metrics) -> Iterator[Line]:
         text = f"rounding: each is {steps}, within {farthest} ulp of a tie ({allowed} are allowed)"
         yield Line(_FACT, text)
         if ties.ill_conditioned:
-            text = f"ill-conditioned: {words.count(ties.ill_conditioned)}, of groups whose numbers "
-            text += "lie far beyond their range: any code is; compare (y - offset) * scale"
+            text = (
+                f"ill-conditioned: {words.count(ties.ill_conditioned)} in groups whose numbers lie "
+            )
+            text += "far beyond their range: any code passes; compare (y - offset) * scale"
             yield Line(_PLACE, text)
     else:
         yield Line(_FACT, _no_rounding(ties, m, f"rounding explains {allowed}"))
@@ -175,7 +177,7 @@ def _no_rounding(ties: Ties, m: Metrics, explained: str) -> str:
         why = "some have no number before rounding (scale 0, inf, NaN; or none is computed)"
         return f"not rounding: {why}"
     if not np.isfinite(ties.farthest):
-        return "not rounding: some are none of the values that codes stand for"
+        return "not rounding: some values belong to no code"
     if ties.within == m.mismatches:
         return f"another formula's bytes: all within {farthest} ulp of a tie, {explained}"
     if m.max_steps == 0:
@@ -235,8 +237,8 @@ def _conclusion(comparison: ComparisonData) -> Iterator[Line]:
         yield from (Line(_HEAD, text) for text in (_next(comparison),) if text)
     elif comparison.blind_spot is not None:
         median, greatest = (words.number(100 * x, 2) for x in comparison.blind_spot)
-        text = f"power: without scale, a row's scale that is {median} % off (median row; at most "
-        yield Line(_PLACE, f"{text}{greatest} %) does not show")
+        text = f"power: scale was not compared: {median} % off in a row's scale (median row; at "
+        yield Line(_PLACE, f"{text}most {greatest} %) does not show in the codes")
     elif comparison.not_compared:
         yield Line(_PLACE, f"not compared: {words.names(comparison.not_compared)}")
 

@@ -110,8 +110,8 @@ def _remarks(data: FolderComparisonData) -> list[str]:
     vain = words.counted(sum(row.passed and not row.proves for row in data.rows), "array")
     passed_over = words.names(data.passed_over, 4)
     lines = {
-        f"of one value or empty, which proves little: {vain}": not vain.startswith("0 "),
-        f"passed over, no arrays: {passed_over}": bool(passed_over),
+        f"arrays of one value or empty, which prove little: {vain}": not vain.startswith("0 "),
+        f"skipped, not arrays: {passed_over}": bool(passed_over),
     }
     return [line for line, there in lines.items() if there]
 
