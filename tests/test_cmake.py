@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,27 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def configure(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def configure(folder: Path, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
     command = ["cmake", "-S", str(ROOT), "-B", str(folder), "-DNPU_QUANT_PYTHON=OFF", *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, env=os.environ | environment
+    )
+
+
+def test_without_a_compiler_it_says_what_to_install(tmp_path: Path) -> None:
+    done = configure(tmp_path, CXX="no-g++ -m64")
+    assert done.returncode != 0
+    assert "There is no C++ compiler (no-g++).  npu_quant needs g++ 12 or later" in done.stderr
+    assert "\n    apt-get install g++\n" in done.stderr
+
+
+def test_without_headers_it_says_what_to_install(tmp_path: Path) -> None:
+    python = [f"-DPython_{name}={tmp_path}" for name in ("ROOT_DIR", "INCLUDE_DIR")]
+    done = configure(
+        tmp_path, "-DNPU_QUANT_PYTHON=ON", f"-DPython_EXECUTABLE={sys.executable}", *python
+    )
+    assert done.returncode != 0
+    assert "\n    apt-get install python3-dev\n" in done.stderr
 
 
 @pytest.mark.parametrize(

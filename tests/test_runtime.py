@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import multiprocessing
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import pytest
 from witnesses import assert_same_bits, normal
 
 import npu_quant
-from npu_quant import _core
+from npu_quant import _command, _core
 from npu_quant.ops import dynamic_quant
 
 
@@ -173,6 +174,29 @@ def test_the_command_says_so_in_a_line(tmp_path: Path, name: str, way: str) -> N
     assert done.stderr.startswith(f"npu-quant: {name} is 'avx9', available: ")
     assert done.stderr.count("\n") == 1
     assert "Traceback" in run(NPU_QUANT_TRACEBACK="1").stderr
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        (["ml_dtypes"], "ml_dtypes is not installed. Run: PYTHON -m pip install ml_dtypes"),
+        (["rich"], "rich is not installed. Run: PYTHON -m pip install rich"),
+        (
+            ["numpy", "ml_dtypes"],
+            "numpy and ml_dtypes are not installed. Run: PYTHON -m pip install numpy ml_dtypes",
+        ),
+    ],
+)
+def test_what_is_not_installed_is_named(missing: list[str], said: str) -> None:
+    done = python(f"import sys; sys.modules |= dict.fromkeys({missing}); import npu_quant")
+    line = f"ImportError: npu_quant: {said.replace('PYTHON', sys.executable)}"
+    assert done.stderr.splitlines()[-1] == line
+
+
+def test_what_the_package_needs_is_all_named() -> None:
+    text = (Path(__file__).parents[1] / "pyproject.toml").read_text()
+    dependencies = re.findall('"([a-z_]+)', text.partition("\ndependencies = ")[2].splitlines()[0])
+    assert sorted(_command.NEEDED) == sorted(dependencies)
 
 
 INTERRUPTED = """\
