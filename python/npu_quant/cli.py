@@ -78,7 +78,10 @@ def _tell_version() -> int:
     from .commands.console import write
 
     targets = ", ".join(info()["targets"])
-    write(f"npu_quant {__version__} from {os.path.dirname(__file__)} ({targets})")
+    try:
+        write(f"npu_quant {__version__} from {os.path.dirname(__file__)} ({targets})")
+    except OSError as error:
+        return _give_up("npu-quant", error)
     return OK
 
 
