@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -59,3 +62,23 @@ def test_the_version_is_that_of_the_package(tmp_path: Path) -> None:
     assert version is not None
     package = (tmp_path / "csrc" / "aclnn" / "npu_quant.pc").read_text()
     assert f"Version: {version[1]}\n" in package
+
+
+@pytest.mark.needs("clang")
+def test_clang_warns_of_nothing(tmp_path: Path) -> None:
+    options = [f"-D{name}=ON" for name in ("CMAKE_EXPORT_COMPILE_COMMANDS", "NPU_QUANT_WERROR")]
+    done = configure(tmp_path, "-DCMAKE_CXX_COMPILER=clang++", *options)
+    assert done.returncode == 0, done.stderr
+    calls = json.loads((tmp_path / "compile_commands.json").read_text())
+    assert len(calls) > 10
+
+    def warnings_of(call: dict[str, str]) -> str:
+        words = shlex.split(call["command"])
+        words[words.index("-o") : words.index("-o") + 2] = ["-fsyntax-only"]
+        done = subprocess.run(
+            words, cwd=call["directory"], capture_output=True, text=True, check=False
+        )
+        return done.stderr
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        assert set(pool.map(warnings_of, calls)) == {""}

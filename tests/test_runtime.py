@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import multiprocessing
 import os
+import platform
 import re
 import resource
 import subprocess
@@ -344,6 +345,20 @@ def test_info() -> None:
     assert info["targets"][0] == "baseline"
     assert info["threads"] == npu_quant.get_num_threads()
     assert "npu_dynamic_quant" in info["features"]
+
+
+AVX2 = {"avx2", "fma", "f16c", "bmi2"}
+AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "avx512_vnni"}
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="aarch64 has one target")
+def test_the_targets_are_those_the_system_speaks_of() -> None:
+    """Were one missed, everything would be right and slow."""
+    flags = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    assert flags is not None
+    there = set(flags[1].split())
+    best = 1 + (there >= AVX2) + (there >= AVX2 | AVX512)
+    assert npu_quant.info()["targets"] == ["baseline", "avx2", "avx512"][:best]
 
 
 @pytest.mark.usefixtures("target")
