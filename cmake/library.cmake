@@ -1,3 +1,11 @@
+# Calls of a library's own functions are bound when it is linked, where the linker can: each is a jump shorter.
+include(CheckLinkerFlag)
+check_linker_flag(CXX LINKER:-Bsymbolic-functions NPU_QUANT_BINDS_ITS_OWN)
+set(NPU_QUANT_BIND_ITS_OWN "")
+if(NPU_QUANT_BINDS_ITS_OWN)
+  set(NPU_QUANT_BIND_ITS_OWN LINKER:-Bsymbolic-functions)
+endif()
+
 # Makes a shared library whose functions of namespace npu_quant the project's other libraries may call, and nothing else:
 # kernels are compiled hidden, and no std:: template is exported for another library to be bound to.
 function(npu_quant_export_internals target)
@@ -8,5 +16,5 @@ function(npu_quant_export_internals target)
                                              LIBRARY_OUTPUT_DIRECTORY ${NPU_QUANT_LIBRARIES} LINK_DEPENDS ${map})
   target_compile_options(${target} PRIVATE -fno-semantic-interposition)
   # Its threads live as long as the process: dlclose must leave it where it is.
-  target_link_options(${target} PRIVATE LINKER:--version-script=${map} LINKER:-Bsymbolic-functions LINKER:-z,nodelete)
+  target_link_options(${target} PRIVATE LINKER:--version-script=${map} ${NPU_QUANT_BIND_ITS_OWN} LINKER:-z,nodelete)
 endfunction()

@@ -27,7 +27,10 @@ endif()
 # Kernels are optimised in every configuration: without inlining, the vector wrappers are two orders of magnitude
 # slower, and their vectors would be passed in ways that differ between targets.
 # A switch at run time inside a loop (Stores in simd/vec.h) is there to have one loop: it is not to be made two of.
-set(NPU_QUANT_KERNEL_OPTIMISATION -O3 -fno-unswitch-loops -fno-tree-slp-vectorize)
+set(NPU_QUANT_KERNEL_OPTIMISATION -O3 -fno-tree-slp-vectorize)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND NPU_QUANT_KERNEL_OPTIMISATION -fno-unswitch-loops)  # clang has no such option
+endif()
 if(NPU_QUANT_SANITIZE)
   # The same inlining, less time to compile: without line numbers, and with UBSan in the baseline target alone. The others
   # have the same lines but for intrinsics, where its checks take most time.

@@ -206,7 +206,9 @@ def test_without_a_command_there_is_one_line(
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--version"]) == 0
-    assert capsys.readouterr().out.strip() == npu_quant.__version__
+    folder, targets = Path(npu_quant.__file__).parent, ", ".join(npu_quant.info()["targets"])
+    said = capsys.readouterr().out
+    assert said == f"npu_quant {npu_quant.__version__} from {folder} ({targets})\n"
     assert cli.main(["--help"]) == 0
     page = capsys.readouterr().out
     assert all(re.search(rf"^ +{name}$|^ +{name} ", page, re.MULTILINE) for name in cli.COMMANDS)

@@ -245,14 +245,21 @@ class TestPipes:
         os.close(writer)
         assert (done.returncode, done.stderr) == (0, b"")
 
-    def test_a_full_disk_is_said(self) -> None:
-        command = [sys.executable, "-m", "npu_quant", "compare", "y=y.npy", "input=x.npy", *DQ]
+    @pytest.mark.parametrize(
+        ("words", "face"),
+        [
+            (["compare", "y=y.npy", "input=x.npy", *DQ], b"npu-quant compare"),
+            (["--version"], b"npu-quant"),
+        ],
+    )
+    def test_a_full_disk_is_said(self, words: list[str], face: bytes) -> None:
+        command = [sys.executable, "-m", "npu_quant", *words]
         with open("/dev/full", "wb") as full:
             done = subprocess.run(
                 command, stdout=full, stderr=subprocess.PIPE, env=CLEAN, check=False
             )
         assert done.returncode == 2
-        assert done.stderr == b"npu-quant compare: No space left on device\n"
+        assert done.stderr == face + b": No space left on device\n"
 
     def test_closed_streams(self) -> None:
         command = (

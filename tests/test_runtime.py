@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextvars
 import multiprocessing
 import os
+import platform
+import re
 import resource
 import subprocess
 import sys
@@ -17,7 +19,7 @@ import pytest
 from witnesses import assert_same_bits, normal
 
 import npu_quant
-from npu_quant import _core
+from npu_quant import _command, _core
 from npu_quant.ops import dynamic_quant
 
 
@@ -175,6 +177,29 @@ def test_the_command_says_so_in_a_line(tmp_path: Path, name: str, way: str) -> N
     assert "Traceback" in run(NPU_QUANT_TRACEBACK="1").stderr
 
 
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        (["ml_dtypes"], "ml_dtypes is not installed. Run: PYTHON -m pip install ml_dtypes"),
+        (["rich"], "rich is not installed. Run: PYTHON -m pip install rich"),
+        (
+            ["numpy", "ml_dtypes"],
+            "numpy and ml_dtypes are not installed. Run: PYTHON -m pip install numpy ml_dtypes",
+        ),
+    ],
+)
+def test_what_is_not_installed_is_named(missing: list[str], said: str) -> None:
+    done = python(f"import sys; sys.modules |= dict.fromkeys({missing}); import npu_quant")
+    line = f"ImportError: npu_quant: {said.replace('PYTHON', sys.executable)}"
+    assert done.stderr.splitlines()[-1] == line
+
+
+def test_what_the_package_needs_is_all_named() -> None:
+    text = (Path(__file__).parents[1] / "pyproject.toml").read_text()
+    dependencies = re.findall('"([a-z_]+)', text.partition("\ndependencies = ")[2].splitlines()[0])
+    assert sorted(_command.NEEDED) == sorted(dependencies)
+
+
 INTERRUPTED = """\
 import os, signal, sys
 class Finder:
@@ -320,6 +345,20 @@ def test_info() -> None:
     assert info["targets"][0] == "baseline"
     assert info["threads"] == npu_quant.get_num_threads()
     assert "npu_dynamic_quant" in info["features"]
+
+
+AVX2 = {"avx2", "fma", "f16c", "bmi2"}
+AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "avx512_vnni"}
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="aarch64 has one target")
+def test_the_targets_are_those_the_system_speaks_of() -> None:
+    """Were one missed, everything would be right and slow."""
+    flags = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    assert flags is not None
+    there = set(flags[1].split())
+    best = 1 + (there >= AVX2) + (there >= AVX2 | AVX512)
+    assert npu_quant.info()["targets"] == ["baseline", "avx2", "avx512"][:best]
 
 
 @pytest.mark.usefixtures("target")

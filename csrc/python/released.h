@@ -1,7 +1,6 @@
 // Work without the GIL, which Ctrl-C ends.
 #pragma once
 
-#include <cxxabi.h>
 #include <unistd.h>
 
 #include <exception>
@@ -31,10 +30,10 @@ Status run_released(int64_t bytes, Run run) {
   }
   try {
     PyEval_RestoreThread(thread);
-  } catch (abi::__forced_unwind&) {
-    // The interpreter is gone. Before Python 3.14 it ends daemon threads by unwinding them, which
-    // our callers' noexcept would turn into an abort: wait for the process to end instead, as 3.14
-    // does.
+  } catch (...) {
+    // No exception: the interpreter is gone. Before Python 3.14 it ends daemon threads by unwinding
+    // them, which our callers' noexcept would turn into an abort: wait for the process to end
+    // instead, as 3.14 does.
     for (;;) pause();
   }
   if (stop.stopped()) throw py::error_already_set();

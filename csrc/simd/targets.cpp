@@ -13,20 +13,32 @@ namespace {
 
 std::atomic<int> chosen{-1};
 
+#if defined(__x86_64__)
+struct Leaf {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+};
+
+// What the CPU says of itself; zeros for a leaf that it lacks. Of __builtin_cpu_supports there are
+// toolchains that say no to everything, without a word, which cost all but the baseline.
+Leaf cpuid(unsigned number) {
+  Leaf leaf;
+  __get_cpuid_count(number, 0, &leaf.a, &leaf.b, &leaf.c, &leaf.d);
+  return leaf;
+}
+
+bool has(unsigned word, unsigned bits) { return (word & bits) == bits; }
+#endif
+
 // Measured, from memory, 32768 x 7168: a Zen 4 quantizes per token and per block 1.2 to 1.5 times
 // as fast with rows asked for into its second-level cache as into the first, and so does a Xeon
 // with AMX, 1.1 to 1.4 times; a Zen 5 is slower so.
 CacheLevel find_fastest_for_rows() {
 #if defined(__x86_64__)
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) == 0) return CacheLevel::first;
-  const unsigned family = (eax >> 8 & 0xf) + (eax >> 20 & 0xff);
-  constexpr unsigned kZen3And4 = 0x19;
-  if (family == kZen3And4 && __builtin_cpu_is("amd")) return CacheLevel::second;
-  constexpr unsigned kAmxInt8 = 1u << 25;
-  if (__builtin_cpu_is("intel") && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 &&
-      (edx & kAmxInt8) != 0)
-    return CacheLevel::second;
+  const unsigned vendor = cpuid(0).b, version = cpuid(1).a;
+  const unsigned family = (version >> 8 & 0xf) + (version >> 20 & 0xff);
+  constexpr unsigned kZen3And4 = 0x19, kAmxInt8 = 1u << 25;
+  if (vendor == signature_AMD_ebx && family == kZen3And4) return CacheLevel::second;
+  if (vendor == signature_INTEL_ebx && has(cpuid(7).d, kAmxInt8)) return CacheLevel::second;
 #endif
   return CacheLevel::first;
 }
@@ -44,31 +56,24 @@ T known(std::atomic<int>& kept, T (*find)()) {
 }
 std::atomic<int> known_target{-1}, known_level{-1};
 
-#if defined(__x86_64__)
-bool has_avx2() {
-  // F16C is no word of every compiler's.
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-  return f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-         __builtin_cpu_supports("bmi2");
-}
-
-// VBMI, for vpermt2b, and VNNI, for vpdpbusd, besides: Ice Lake, Zen 4 and later. Older AVX-512
-// CPUs take the AVX2 target.
-bool has_avx512() {
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-         __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni");
-}
-#else
-bool has_avx2() { return false; }
-bool has_avx512() { return false; }
-#endif
-
-// The best that this CPU runs, built or not.
+// The best that this CPU and its system run, built or not. AVX-512 with VBMI, for vpermt2b, and
+// VNNI, for vpdpbusd: Ice Lake, Zen 4 and later. Older AVX-512 CPUs take the AVX2 target.
 Target find_best_target() {
-  if (!has_avx2()) return Target::baseline;
-  return has_avx512() ? Target::avx512 : Target::avx2;
+#if defined(__x86_64__)
+  const Leaf one = cpuid(1), seven = cpuid(7);
+  if (!has(one.c, bit_OSXSAVE)) return Target::baseline;
+  unsigned saved = 0, upper = 0;  // the registers that the system saves of each thread
+  __asm__("xgetbv" : "=a"(saved), "=d"(upper) : "c"(0));
+  constexpr unsigned kYmm = 0x06, kZmm = 0xe6;
+  if (!has(saved, kYmm) || !has(one.c, bit_AVX | bit_FMA | bit_F16C) ||
+      !has(seven.b, bit_AVX2 | bit_BMI2))
+    return Target::baseline;
+  const bool has_avx512 = has(saved, kZmm) && has(seven.c, bit_AVX512VBMI | bit_AVX512VNNI) &&
+                          has(seven.b, bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL);
+  return has_avx512 ? Target::avx512 : Target::avx2;
+#else
+  return Target::baseline;
+#endif
 }
 Target best_target() { return known(known_target, find_best_target); }
 

@@ -13,7 +13,9 @@ namespace {
 // same bytes.
 inline constexpr bool kHasFma = false;
 template <class V>
-V fma(V a, V b, V c);  // declared for code behind kHasFma, nowhere defined
+NPU_QUANT_INLINE V fma(V, V, V) {  // for code behind kHasFma, which never runs
+  __builtin_trap();
+}
 
 #if defined(__SSE2__)
 // As vec.h's, which GCC compiles to a comparison and a blend.

@@ -20,9 +20,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ._command import ending_the_command
+from ._command import ending_the_command, require_packages
 
 with ending_the_command():
+    require_packages()
     from . import _core  # noqa: F401
 
 from ._aclnn import aclnn_prefix

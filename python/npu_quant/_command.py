@@ -8,7 +8,9 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
+NEEDED = ("numpy", "ml_dtypes", "rich")
 _UNUSABLE, _INTERRUPTED = 2, 130
 
 
@@ -30,6 +32,17 @@ def ending_the_command() -> Iterator[None]:
         text = str(error).removeprefix("npu_quant: ")
         print(f"npu-quant: {text}", file=sys.stderr)
         raise SystemExit(_UNUSABLE) from None
+
+
+def require_packages() -> None:
+    """Say in a line what is not installed: an import further in would only say that it failed."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        are = "is" if len(missing) == 1 else "are"
+        raise ImportError(
+            f"npu_quant: {' and '.join(missing)} {are} not installed. "
+            f"Run: {sys.executable} -m pip install {' '.join(missing)}"
+        )
 
 
 def begin_command() -> None:

@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from . import __version__, ops
+from . import __version__, info, ops
 from ._command import begin_command
 from ._face import AT_PROMPT
 from .errors import NpuQuantError, meant
@@ -55,6 +55,8 @@ def _other(words: list[str]) -> int:
     """Answer --help and --version, complain of anything else."""
     if not words or words[0] not in ("-h", "--help", "--version"):
         return _complain(words)
+    if words[0] == "--version":
+        return _tell_version()
     parser = argparse.ArgumentParser(
         prog="npu-quant",
         description="Ascend's quantization operators on a CPU.",
@@ -63,11 +65,23 @@ def _other(words: list[str]) -> int:
         allow_abbrev=False,
         formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=20),
     )
-    parser.add_argument("--version", action="version", version=__version__)
+    parser.add_argument("--version", action="store_true", help="say which version, and where it is")
     commands = parser.add_subparsers(title="commands", metavar="<command>", required=True)
     for name, help in COMMANDS.items():
         commands.add_parser(name, help=help)
     parser.parse_args(words[:1])
+    return OK
+
+
+def _tell_version() -> int:
+    """Say in a line which version this is, of which folder, and which instruction sets it takes."""
+    from .commands.console import write
+
+    targets = ", ".join(info()["targets"])
+    try:
+        write(f"npu_quant {__version__} from {os.path.dirname(__file__)} ({targets})")
+    except OSError as error:
+        return _give_up("npu-quant", error)
     return OK
 
 

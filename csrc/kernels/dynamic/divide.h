@@ -228,7 +228,7 @@ template <class F>
       // An infinite one stays.
       scale = flushed_quotient(amax, all);
       const F bounded = F{} + rule.most_scale;
-      return (scale > rule.most_scale) & (scale < __builtin_inff()) ? bounded : scale;
+      return ((scale > rule.most_scale) & (scale < __builtin_inff())) ? bounded : scale;
     }
     case ScaleForm::quotient:
     default: __builtin_trap();
