@@ -23,9 +23,11 @@ fi
 mkdir -p build
 cmake --preset aarch64 >build/aarch64.log 2>&1 || { cat build/aarch64.log; exit 1; }
 cmake --build --preset aarch64
-# Two tests begin a thread in a forked child, which qemu 7.2 does not survive (its own assertion, plugins/core.c:221). The
-# fuzzer looks for faults in what is no kernel, as it does elsewhere.
-left_out=Parallel.WorksInAForkedChild:StopWhen.WhoIsAskedMayFork:Fuzz.RandomArguments
+# Two tests begin a thread in a forked child, which qemu 7.2 does not survive (its own assertion, plugins/core.c:221).
+left_out=Parallel.WorksInAForkedChild:StopWhen.WhoIsAskedMayFork
+# These take half of the time: random arguments for what is no kernel, and proofs of formulas that AVX2 computes by the same
+# operations.
+left_out=$left_out:Fuzz.RandomArguments:Exp.EveryFloatIsCorrectlyRounded:ExactQuotient.Float32AtEveryExponent
 for tests in npu_quant_tests aclnn/npu_quant_aclnn_tests; do
   env -u NPU_QUANT_EXHAUSTIVE qemu-aarch64 -L /usr/aarch64-linux-gnu build/aarch64/tests/cpp/$tests --gtest_brief=1 \
     --gtest_filter="-$left_out" >build/aarch64/tests.log 2>&1 || { cat build/aarch64/tests.log; exit 1; }
