@@ -133,14 +133,16 @@ def test_import_is_light() -> None:
     assert {run[1] for run in runs} == {""}
 
 
+# The instruction set that every CPU has.
+BASELINE = "neon" if platform.machine() == "aarch64" else "baseline"
 PROFILES = ", ".join(npu_quant.list_numerics())
 
 
 @pytest.mark.parametrize(
     ("variable", "value", "message"),
     [
-        ("NPU_QUANT_TARGET", "sse9", "NPU_QUANT_TARGET is 'sse9', available: baseline"),
-        ("NPU_QUANT_TARGET", "", "NPU_QUANT_TARGET is '', available: baseline"),
+        ("NPU_QUANT_TARGET", "sse9", f"NPU_QUANT_TARGET is 'sse9', available: {BASELINE}"),
+        ("NPU_QUANT_TARGET", "", f"NPU_QUANT_TARGET is '', available: {BASELINE}"),
         ("NPU_QUANT_PREFETCH", "l3", "NPU_QUANT_PREFETCH is 'l3', available: l1, l2."),
         ("NPU_QUANT_NUMERICS", "fast", f"NPU_QUANT_NUMERICS is 'fast', available: {PROFILES}."),
         (
@@ -342,7 +344,7 @@ def test_info() -> None:
     info = npu_quant.info()
     assert info["version"] == npu_quant.__version__
     assert info["target"] in info["targets"]
-    assert info["targets"][0] == "baseline"
+    assert info["targets"][0] == BASELINE
     assert info["threads"] == npu_quant.get_num_threads()
     assert "npu_dynamic_quant" in info["features"]
 

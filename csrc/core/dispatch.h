@@ -6,6 +6,7 @@
 
 namespace npu_quant {
 
+// The baseline is SSE2 on x86-64, and NEON on aarch64.
 enum class Target { baseline, avx2, avx512 };
 
 inline constexpr Target kAllTargets[] = {Target::baseline, Target::avx2, Target::avx512};

@@ -29,32 +29,32 @@ class ResultStream {
 
   // How many of n bytes are the next piece. All are a vector at least, if n is.
   NPU_QUANT_INLINE int64_t piece(int64_t n) const {
-    if (!buffers_ || n <= kFull) return n;
+    if (!buffers() || n <= kFull) return n;
     return n < kFull + kVectorBytes ? kFull - kVectorBytes : kFull;
   }
   // Asks for the cache lines of a piece that are not all its own.
   NPU_QUANT_INLINE void expect(const char* y, int64_t n) const {
-    if (!buffers_) return;
+    if (!buffers()) return;
     prefetch(reinterpret_cast<uintptr_t>(y));
     prefetch(reinterpret_cast<uintptr_t>(y + n - 1));
   }
   // Where a piece is to be put that belongs at y.
   NPU_QUANT_INLINE char* at(char* y) {
-    if (!buffers_) return y;
+    if (!buffers()) return y;
     if (__builtin_expect(y != next_, false)) begin(y);
     return filled_ + used_;
   }
   // A vector of a piece, or half of one.
   template <class V>
   NPU_QUANT_INLINE void put(char* to, V v) {
-    if (stores_) return store(to, v);
-    if (!buffers_) return stream(to, v);
+    if (stores()) return store(to, v);
+    if (!buffers()) return stream(to, v);
     store(to, v);
     if (waiting_ != end_) stream_waiting();
   }
   // So many bytes of the piece are there.
   NPU_QUANT_INLINE void end(int64_t n) {
-    if (!buffers_) return;
+    if (!buffers()) return;
     next_ += n;
     used_ += n;
     if (used_ >= kFull) exchange();
@@ -67,6 +67,10 @@ class ResultStream {
 
  private:
   static constexpr int64_t kFull = 1024;  // of a half: then it is streamed
+
+  // Where there is no store past the caches, the compiler knows that nothing is streamed.
+  NPU_QUANT_INLINE bool stores() const { return !kHasStream || stores_; }
+  NPU_QUANT_INLINE bool buffers() const { return kHasStream && buffers_; }
 
   static bool has_whole_vectors(const Strided& y, int64_t bytes) {
     return is_vector_aligned(y.data) && y.row_stride % kVectorBytes == 0 &&

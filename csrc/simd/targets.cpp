@@ -91,7 +91,11 @@ const char* name_of(Target target) {
     case Target::avx2: return "avx2";
     case Target::baseline: break;
   }
+#if defined(__aarch64__)
+  return "neon";  // which every CPU has (vec_neon.h)
+#else
   return "baseline";
+#endif
 }
 
 bool is_runnable(Target target) {

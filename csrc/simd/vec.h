@@ -154,6 +154,8 @@ inline constexpr int kUndecided = 8;
 #include "simd/vec_avx512.h"
 #elif defined(NPU_QUANT_TARGET_AVX2)
 #include "simd/vec_avx2.h"
+#elif defined(__aarch64__)
+#include "simd/vec_neon.h"
 #else
 #include "simd/vec_baseline.h"
 #endif
@@ -169,7 +171,7 @@ struct Stores {
 
   template <class V>
   NPU_QUANT_INLINE void put(void* to, V v) const {
-    if (stream)
+    if (kHasStream && stream)
       npu_quant::stream(to, bit_cast<Vec<int8_t, sizeof(V)>>(v));
     else
       store(to, v);
@@ -186,7 +188,12 @@ NPU_QUANT_INLINE void prefetch(uintptr_t address) {
 }
 // The same, into the level of cache that suits the CPU (core/dispatch.h).
 NPU_QUANT_INLINE void prefetch_into(CacheLevel level, uintptr_t address) {
-  if (level == CacheLevel::second)
+#if defined(__aarch64__)
+  const bool is_second = level != CacheLevel::first;  // branches compare with 0 by themselves
+#else
+  const bool is_second = level == CacheLevel::second;
+#endif
+  if (is_second)
     __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
   else
     prefetch(address);

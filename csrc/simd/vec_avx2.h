@@ -12,6 +12,7 @@ NPU_QUANT_INLINE float fma(float a, float b, float c) { return __builtin_fmaf(a,
 NPU_QUANT_INLINE F32 fma(F32 a, F32 b, F32 c) { return _mm256_fmadd_ps(a, b, c); }
 NPU_QUANT_INLINE F64 fma(F64 a, F64 b, F64 c) { return _mm256_fmadd_pd(a, b, c); }
 
+inline constexpr bool kHasStream = true;
 NPU_QUANT_INLINE void stream(void* to, I8 v) {
   _mm256_stream_si256(static_cast<__m256i*>(to), bit_cast<__m256i>(v));
 }

@@ -1,4 +1,4 @@
-// What the baseline (SSE2 on x86-64, NEON by the compiler on aarch64) does: portable vector code.
+// What the baseline does where it is not vec_neon.h: portable vector code, and SSE2 on x86-64.
 // Included by vec.h.
 #pragma once
 
@@ -22,12 +22,14 @@ NPU_QUANT_INLINE V fma(V, V, V) {  // for code behind kHasFma, which never runs
 NPU_QUANT_INLINE F32 max(F32 a, F32 b) { return _mm_max_ps(a, b); }
 NPU_QUANT_INLINE F32 min(F32 a, F32 b) { return _mm_min_ps(a, b); }
 
+inline constexpr bool kHasStream = true;
 NPU_QUANT_INLINE void stream(void* to, I8 v) {
   _mm_stream_si128(static_cast<__m128i*>(to), bit_cast<__m128i>(v));
 }
 NPU_QUANT_INLINE void stream(void* to, Vec<int8_t, 8> v) { store(to, v); }
 NPU_QUANT_INLINE void stream_fence() { _mm_sfence(); }
 #else
+inline constexpr bool kHasStream = false;
 template <class V>
 NPU_QUANT_INLINE void stream(void* to, V v) {
   store(to, v);

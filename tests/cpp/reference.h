@@ -72,6 +72,9 @@ inline const std::vector<Target>& runnable_targets() {
   return all;
 }
 
+// Whether a target divides, instead of multiplying and correcting that by FMA.
+inline bool divides(Target target) { return std::strcmp(name_of(target), "baseline") == 0; }
+
 // Calls f where each target in turn is the active one.
 template <class F>
 void on_every_target(F f) {
