@@ -121,7 +121,10 @@ class Cluster:
                 f"the scheduler at {self._address} has no workers: start some with dask worker "
                 f"{self._address}."
             ) from error
-        found = self._client.get_versions(packages=["npu_quant"])["workers"]
+        # This imports both on the workers: two threads of one that import a package together, as
+        # they would for their first tasks, may find half of it.
+        packages = ["npu_quant", "npu_quant.checkpoint"]
+        found = self._client.get_versions(packages=packages)["workers"]
         for worker in sorted(found):
             _check_version(worker, found[worker]["packages"].get("npu_quant"))
 

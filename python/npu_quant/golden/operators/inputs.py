@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 from ...errors import ParamError, meant
@@ -13,7 +12,6 @@ OURS = ("out", "numerics")
 """The parameters of every operator that are none of its inputs."""
 
 
-@cache
 def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     """Return the parameters of an operator that are its inputs, in its order."""
     parameters = inspect.signature(function).parameters.items()
