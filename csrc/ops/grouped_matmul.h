@@ -44,7 +44,6 @@ struct GroupedMatmul final : Op {
   // What it must have in common with the first entry.
   Status check_beside(const GroupedMatmul& first) const;
   const char* x_name() const { return named(kX); }
-  const char* weight_name() const { return named(kWeight); }
   // Leaves an entry with the rows of its own group.
   void take_own_rows(const ProductGroup& rows);
   // Where they are in one array for all entries, and how many; what the first gives is that array.
@@ -137,7 +136,8 @@ struct GroupedMatmulLists final : Op {
   bool gives_own_rows() const { return !has_own_rows() && entries[0].split_item < 2; }
   bool is_whole() const { return entries.size() == 1 || entries[0].split_item >= 2; }
   void share();
-  void place();
+  void place_rows();
+  void place_outputs();
   Status check_counts() const;
   Status find_own_rows(std::vector<ProductGroup>& own) const;
   std::vector<TensorView> parts_of(const TensorView* out) const;

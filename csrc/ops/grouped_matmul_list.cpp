@@ -73,19 +73,24 @@ Status GroupedMatmulLists::check_shapes() {
   for (GroupedMatmul& entry : entries) NPU_QUANT_RETURN_IF_ERROR(entry.check_arrays());
   for (GroupedMatmul& entry : entries) NPU_QUANT_RETURN_IF_ERROR(entry.check());
   for (GroupedMatmul& entry : entries) NPU_QUANT_RETURN_IF_ERROR(entry.check_beside(entries[0]));
-  place();
+  place_rows();
+  place_outputs();
   return {};
 }
 
 // Where the rows of each entry begin in an array for all of them.
-void GroupedMatmulLists::place() {
-  GroupedMatmul& first = entries[0];
-  rows_ = shares_x_ ? first.rows() : 0;
+void GroupedMatmulLists::place_rows() {
+  rows_ = shares_x_ ? entries[0].rows() : 0;
   for (GroupedMatmul& entry : entries) {
     if (shares_x_) break;
     entry.first_row = rows_;
     rows_ += entry.rows();
   }
+}
+
+// One array for all entries, or one for each.
+void GroupedMatmulLists::place_outputs() {
+  GroupedMatmul& first = entries[0];
   const bool is_one = first.split_item >= 2;
   if (is_one && (entries.size() > 1 || first.x.rank > 2)) first.stack_outputs(rows_);
   if (is_one || entries.size() == 1) return;
@@ -109,11 +114,9 @@ Status GroupedMatmulLists::check_counts() const {
 
 Status GroupedMatmulLists::find_own_rows(std::vector<ProductGroup>& own) const {
   std::vector<ProductGroup> groups;
-  const auto weights = static_cast<int64_t>(entries.size());
-  const bool is_of_one = shares_x_ || weights == 1;
-  NPU_QUANT_RETURN_IF_ERROR(
-      take_product_groups(name, entries[0].group_list, entries[0].group_list_type,
-                          is_of_one ? entries[0].x_name() : "x", rows_, weights, groups));
+  NPU_QUANT_RETURN_IF_ERROR(take_product_groups(
+      name, entries[0].group_list, entries[0].group_list_type, entries[0].x_name(), rows_,
+      static_cast<int64_t>(entries.size()), groups));
   own.resize(entries.size());
   for (const ProductGroup& group : groups) own[static_cast<size_t>(group.weight)] = group;
   return {};
@@ -127,9 +130,7 @@ Status GroupedMatmulLists::take_own_rows() {
   whole_.push_back(entries[0]);
   for (size_t i = 0; i < own.size(); ++i) entries[i].take_own_rows(own[i]);
   took_own_rows_ = true;
-  if (entries.size() == 1) return {};
-  if (is_whole()) return entries[0].stack_outputs(rows_), Status{};
-  for (GroupedMatmul& entry : entries) entry.number_output();
+  place_outputs();
   return {};
 }
 

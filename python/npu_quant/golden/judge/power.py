@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Source
 from ..elements import Elements, elements_of
-from ..measure.layout import Layout
+from ..measure.layout import Layout, evenly
 from ..measure.parts import Part, elements
 from ..operators import Model
 from ..results import BlindSpot
@@ -30,7 +30,7 @@ def _sample(golden: Source) -> NDArray[Any]:
         return np.empty((0, columns), golden.dtype)
     kept = min(columns, _MOST_PROBED)
     several = min(rows, max(1, _MOST_PROBED // kept))
-    places = np.unique(np.linspace(0, rows - 1, several).astype(np.int64))
+    places = evenly(rows, several)
     if len(places) == rows and kept == columns:
         return golden.read(0, rows * columns).reshape(rows, columns)
     return elements(golden, places, np.arange(kept))
@@ -113,7 +113,7 @@ def blind_spot(model: Model, output: int, golden: Source) -> BlindSpot | None:
         return None
     own = model.elements_of(output)
     several = min(rows, _ROWS_PROBED, max(_FEW_ROWS, _ELEMENTS_PROBED // columns))
-    probed = np.unique(np.linspace(0, rows - 1, several).astype(np.int64))
+    probed = evenly(rows, several)
     together = max(1, _ELEMENTS_PROBED // columns)
     needed: list[float] = []
     for some in (probed[i : i + together] for i in range(0, len(probed), together)):

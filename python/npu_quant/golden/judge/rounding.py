@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ...arrays import Source
 from ..measure.differing import Differences, differences, distance_from_tie
+from ..measure.layout import evenly
 from ..operators import Model
 from ..results import Ties, TieTest
 from ..sources import blocks, size_of
@@ -60,7 +61,7 @@ def follows_scale(
     Looked at are all codes that differ from the golden's, and some 65,536 of the others.
     """
     size = size_of(golden)
-    some = np.linspace(0, size - 1, min(size, _LOOKED_AT)).astype(np.int64)
+    some = evenly(size, _LOOKED_AT)
     for begin, end in blocks(golden):
         index = some[(some >= begin) & (some < end)]
         a, g = (s.read(begin, end)[index - begin] for s in (actual, golden))

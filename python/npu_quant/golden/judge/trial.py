@@ -65,6 +65,11 @@ def difference(actual: Array | None, other: Array | None) -> int:
     return int(np.count_nonzero(differ(*flat)))
 
 
+def _but_for(made: Array, rows: Array, actual: Array, begin: int, end: int, size: int) -> Array:
+    """Return elements [begin, end) of rows of a size, with the actual ones in some of the rows."""
+    return np.where(rows[np.arange(begin, end) // size], actual, made)
+
+
 class Work:
     """A part with its actual elements, to which formulas are compared.
 
@@ -99,8 +104,8 @@ class Work:
         if rows is None or made is None or made.dtype != self.elements[output].dtype:
             return made
         size = self.part.model.golden()[output].size // len(rows)
-        own = rows[np.arange(*self.part.spans[output]) // max(1, size)]
-        return np.where(own, self.elements[output], made)
+        where = *self.part.spans[output], max(1, size)
+        return self.part.call(_but_for, made, rows, self.elements[output], *where)
 
     def tells(self, slot: str, step: Step) -> bool:
         """Tell whether a step gives other outputs than the reference's."""

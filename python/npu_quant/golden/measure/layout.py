@@ -71,3 +71,8 @@ def every(period: int, first: int) -> str:
     """Write a period of places: 5, 13, ... (every 8th)."""
     ending = "nd" if period % 10 == 2 and period != 12 else "th"
     return f"{first}, {first + period}, ... (every {period}{ending})"
+
+
+def evenly(size: int, count: int) -> NDArray[np.int64]:
+    """Return so many of `size` numbers from 0 on, or all of them if they are fewer."""
+    return np.linspace(0, max(0, size - 1), min(size, count)).astype(np.int64)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from ... import _products
+from ..measure.layout import evenly
 from .model import Array
 from .products import Product
 
@@ -45,21 +46,17 @@ def sum_roundings(depth: int, factors: Callable[[], Iterator[Factors]]) -> float
 def some_of(own: Sequence[Product]) -> Iterator[Factors]:
     """Yield both factors of some products, with some of their rows."""
     there = [product for product in own if product.left.size]
-    for i in _evenly(len(there), FEW):
-        rows = _evenly(len(there[i].left), MANY)
+    for i in evenly(len(there), FEW):
+        rows = evenly(len(there[i].left), MANY)
         given = tuple(of_row[rows] for of_row in there[i].of_rows)
         yield replace(there[i], left=there[i].left[rows], of_rows=given).factors()
-
-
-def _evenly(size: int, count: int) -> Array:
-    return np.unique(np.linspace(0, max(0, size - 1), min(size, count)).astype(int))
 
 
 def _chosen(rows: Array) -> Array:
     """Return some rows: those of which the numbers are most alike, and as many others."""
     with np.errstate(all="ignore"):
         alike = np.argsort(np.ptp(rows, 1) / np.abs(rows).max(1))[: SOME // 2]
-    return np.asarray(rows[np.append(alike, _evenly(len(rows), SOME // 2))])
+    return np.asarray(rows[np.append(alike, evenly(len(rows), SOME // 2))])
 
 
 def _left_of(a: Array, b: Array) -> float:

@@ -206,6 +206,7 @@ class GroupedMatmul(ProductModel):
         self.has_own_scales = not self.is_float_sum
         self._matrix = lru_cache(KEPT)(self._matrix_of)
         self._results: dict[tuple[int, Step], GroupedMatmul] = {}
+        self.unwritten_by: dict[Step, Array | None] = {}
         every = range(len(self._groups(AS_TOLD)))
         self.sizes = [self.result(i, AS_TOLD).x.size for i in every]
         if len(every) > 1:
@@ -232,9 +233,8 @@ class GroupedMatmul(ProductModel):
 
     def unwritten(self, formula: Formula) -> Array | None:
         """Return which rows a way to find the groups gives to no weight."""
-        step = formula["groups"]
-        is_told = step is AS_TOLD or not self.reads_list or self.splits_k
-        return None if is_told else products.unwritten(self, step)
+        reads_rows = self.reads_list and not self.splits_k
+        return products.unwritten(self, formula["groups"]) if reads_rows else None
 
     def rows_of_groups(self, output: int) -> int | None:
         """Return how many rows there are before those."""

@@ -156,6 +156,7 @@ class ExpertModel(GluQuant):
         self.group_list, self.list_type = self.inputs["group_list"], list_type
         self.row_count = len(x)
         self._by: dict[Step, ExpertModel] = {}
+        self.unwritten_by: dict[Step, Array | None] = {}
 
     def take(self, step: Step) -> None:
         """Read which rows each expert has, by a step."""
@@ -235,8 +236,7 @@ class ExpertModel(GluQuant):
 
     def unwritten(self, formula: Formula) -> Array | None:
         """Return which rows a way to find the groups gives to no expert."""
-        step = formula["groups"]
-        return None if step is AS_TOLD else products.unwritten(self, step)
+        return products.unwritten(self, formula["groups"])
 
     def rows_of_groups(self, output: int) -> int | None:
         """Return how many rows there are before those."""

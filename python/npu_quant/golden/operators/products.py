@@ -282,7 +282,13 @@ def unwritten(model: Any, step: Step) -> Array | None:
 
     None where no other row tells the step from the operator.
     """
+    known: dict[Step, Array | None] = model.unwritten_by
+    if step not in known:
+        known[step] = None if step is AS_TOLD else _unwritten(model, step)
+    return known[step]
 
+
+def _unwritten(model: Any, step: Step) -> Array | None:
     def weights(step: Step) -> Array:
         own = np.repeat(*step.function(model))
         return np.pad(own, (0, model.row_count - len(own)), constant_values=-1)
