@@ -250,7 +250,9 @@ def table(headings: tuple[str, str] = HEADINGS, words: Mapping[str, str] | None 
     for name in ops.__all__:
         if name not in ROWS:
             forms[max((main for main in ROWS if main in name), key=len)].append(name)
-    head = f"| | {' | '.join([*COLUMNS, *headings])} |\n"
+    # Narrow columns of marks leave the words their width.
+    formats = [column.replace("float8_", "float8<br>") for column in COLUMNS]
+    head = f"| | {' | '.join([*formats, *headings])} |\n"
     line = f"|---|{':-:|' * len(COLUMNS)}---|---|\n"
     return head + line + "".join(row(name, others, words) for name, others in forms.items())
 
