@@ -179,8 +179,8 @@ WORK = [
     Fault(
         "tiles: a thread does one segment of the several it took",
         f"{OPS}/split/tiles.h",
-        "end_of(last - 1)));",
-        "end_of(first)));",
+        "to = end_of(last - 1);",
+        "to = end_of(first);",
         "threads",
     ),
     Fault(
@@ -232,8 +232,8 @@ GROUPS = [
     Fault(
         "tiles: a part after the first takes its tensors from their columns before",
         f"{OPS}/split/tiles.h",
-        "first > 0 ? end_of(first - 1) : 0",
-        "first > 1 ? end_of(first - 2) : 0",
+        "if (first > 0) from = end_of(first - 1);",
+        "if (first > 1) from = end_of(first - 2);",
         "threads",
     ),
     Fault(

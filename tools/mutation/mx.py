@@ -67,7 +67,7 @@ ROWS = [
     Fault(
         "mx_rows: strips of a transposed y take the first scales",
         f"{K}/mx/rows.cpp",
-        "args.scales.from(row, i * kPacked / pair)",
+        "args.scales.from(row, i * packed / pair)",
         "args.scales.from(row, 0)",
         "mx",
         A2,

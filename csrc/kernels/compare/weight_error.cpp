@@ -40,8 +40,9 @@ struct LaneSquares {
 // Whether e may be infinite or NaN is found out first: then the row is done again.
 enum class ErrorRange { finite, any };
 
-template <ErrorRange range, bool wants_values>
+template <ErrorRange range>
 struct Sums {
+  bool wants_values = true;
   LaneSquares weight, error, values;
   I32 greatest{};  // as bits, so that NaN stays
 
@@ -54,9 +55,10 @@ struct Sums {
       }
       weight.add(p, w.part[p]);
       error.add(p, e);
-      if constexpr (wants_values) values.add(p, v.part[p]);
       greatest = max(greatest, magnitude_bits(e));
     }
+    if (wants_values)
+      for (int p = 0; p < 4; ++p) values.add(p, v.part[p]);
   }
   NPU_QUANT_INLINE RowError total() const {
     const int32_t most = horizontal_max<int32_t, kVectorBytes>(greatest);
@@ -98,7 +100,7 @@ struct MxCodes {
   }
 };
 
-template <class In, class Codes, bool wants_values>
+template <class In, class Codes>
 class RowErrors {
  public:
   explicit RowErrors(const WeightErrorKernel::Args& args) : args_(args) {}
@@ -123,7 +125,8 @@ class RowErrors {
   template <ErrorRange range>
   __attribute__((noinline)) RowError of_row(const Storage* w, const Code* codes,
                                             const char* scales) const {
-    Sums<range, wants_values> sums;
+    Sums<range> sums;
+    sums.wants_values = args_.wants_values;
     Tile v;
     int64_t i = 0;
     for (; i + kTile <= args_.n; i += kTile) {
@@ -157,11 +160,7 @@ void WeightErrorKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
   visit_float_with<WholeLoads>(args.dtype, [&](auto in) {
     using In = decltype(in);
-    if (args.is_mx)
-      return args.wants_values ? RowErrors<In, MxCodes, true>(args).run()
-                               : RowErrors<In, MxCodes, false>(args).run();
-    args.wants_values ? RowErrors<In, IntegerCodes, true>(args).run()
-                      : RowErrors<In, IntegerCodes, false>(args).run();
+    args.is_mx ? RowErrors<In, MxCodes>(args).run() : RowErrors<In, IntegerCodes>(args).run();
   });
 }
 

@@ -146,7 +146,7 @@ class Groups {
   char* y_at(const Part& part, int64_t r) const {
     return y_of(args_, part.row + r) + bytes_of<Code>(part.first);
   }
-  void reduce_line(const Part& part, int64_t r) {
+  __attribute__((noinline)) void reduce_line(const Part& part, int64_t r) {
     maxima_.include(x_at(part, r), part.n, args_.group);
   }
 

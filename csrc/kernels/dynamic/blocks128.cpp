@@ -10,14 +10,6 @@ constexpr int64_t kBlock = DynamicBlockQuantKernel::kBlock;
 constexpr int64_t kSpan = kLanes * kBlock;  // elements of as many blocks as the rule takes at once
 static_assert(kSpan <= ResultStream::kRoom);
 
-// Codes of a span's last block, which is a part of one.
-template <class In, class Code>
-__attribute__((noinline)) void encode_last(const typename In::Storage* x, char* y, int64_t n,
-                                           ResultStream& to, const GroupDividers& dividers) {
-  const int64_t b = n / kBlock, i = b * kBlock;
-  encode_piece<In, Code, Ends::inlined>(x + i, n - i, y + i, to, dividers[b], Nothing{});
-}
-
 // Elements [first, first + n) of a row: as many blocks as the rule takes at once, or those that end
 // the row, of which the last may be a part of one.
 struct Span {
@@ -70,7 +62,7 @@ class Spans {
       if (b < blocks) encode_block(x, codes, b ^ turned, dividers);
       if (b < next_blocks) amax_.reduce_group(b, next_x + at, kBlock);
     }
-    if (span.n % kBlock > 0) encode_last<typename In::Whole, Code>(x, codes, span.n, to_, dividers);
+    if (span.n % kBlock > 0) encode_any(x, codes, blocks, span.n % kBlock, dividers);
     to_.end(span.n);
     if (next.n % kBlock > 0) reduce_last(next_x, next.n);
   }
@@ -80,12 +72,19 @@ class Spans {
                                      const GroupDividers& dividers) {
     constexpr int64_t kTiles = kBlock / kTile;
     I8 codes[kTiles];
-    x += b * kBlock;
-    y += b * kBlock;
-    with_encoder<In, Code>(dividers[b], [&](auto encoder) __attribute__((always_inline)) {
-      for (int64_t t = 0; t < kTiles; ++t) codes[t] = encoder(In::load_mixed(x + t * kTile));
-    });
-    for (int64_t t = 0; t < kTiles; ++t) to_.put(y + t * kTile, codes[t]);
+    const auto* const of_block = x + b * kBlock;
+    const bool is_fast =
+        with_fast_encoder<In, Code>(dividers[b], [&](auto encoder) __attribute__((always_inline)) {
+          for (int64_t t = 0; t < kTiles; ++t)
+            codes[t] = encoder(In::load_mixed(of_block + t * kTile));
+        });
+    if (!is_fast) return encode_any(x, y, b, kBlock, dividers);
+    for (int64_t t = 0; t < kTiles; ++t) to_.put(y + b * kBlock + t * kTile, codes[t]);
+  }
+  // By any form, n values of a block.
+  void encode_any(const typename In::Storage* x, char* y, int64_t b, int64_t n,
+                  const GroupDividers& dividers) {
+    encode_apart<typename In::Whole, Code>(x + b * kBlock, n, y + b * kBlock, to_, dividers[b]);
   }
 
   void reduce_last(const typename In::Storage* x, int64_t n) {

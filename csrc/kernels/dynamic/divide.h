@@ -341,21 +341,35 @@ NPU_QUANT_INLINE Divider<F, Ints> divider_of(const Rule& rule, F amax) {
   return divider;
 }
 
-// Calls use(encoder) with the fastest form that is exact: for the scale of a group, or for all of a
-// tile's.
+// Calls use(encoder) with the fast form that is exact, if there is one: for the scale of a group,
+// or for all of a tile's. Returns whether there was. Values that are not multiplied have the
+// formula among their forms.
 template <class In, class Code, bool corrects = kCorrects<In, Code>, class Use>
-NPU_QUANT_INLINE void with_encoder(const Tile& scale, const Tile& multiplier, int32_t form,
-                                   Use use) {
+NPU_QUANT_INLINE bool with_fast_encoder(const Tile& scale, const Tile& multiplier, int32_t form,
+                                        Use use) {
   if constexpr (kHasFma) {
     if constexpr (kMultiplies<In, Code>)
       if (__builtin_expect(form == kMultiply, true))
-        return use(MultiplyByNudged<In, Code>{multiplier});
+        return use(MultiplyByNudged<In, Code>{multiplier}), true;
     if constexpr (corrects)
-      if (form == kCorrect) return use(MultiplyAndCorrect<In, Code>{multiplier, scale});
+      if (form == kCorrect) return use(MultiplyAndCorrect<In, Code>{multiplier, scale}), true;
+    if constexpr (kMultiplies<In, Code>) return false;
   }
-  use(ByFormula<In, Code>{scale, multiplier, form});
+  return use(ByFormula<In, Code>{scale, multiplier, form}), true;
+}
+// The same with the formula, where no other form is exact.
+template <class In, class Code, bool corrects = kCorrects<In, Code>, class Use>
+NPU_QUANT_INLINE void with_encoder(const Tile& scale, const Tile& multiplier, int32_t form,
+                                   Use use) {
+  if (!with_fast_encoder<In, Code, corrects>(scale, multiplier, form, use))
+    use(ByFormula<In, Code>{scale, multiplier, form});
 }
 NPU_QUANT_INLINE Tile tile_of(F32 all) { return {{all, all, all, all}}; }
+template <class In, class Code, class Use>
+NPU_QUANT_INLINE bool with_fast_encoder(const Divider<float, int32_t>& divider, Use use) {
+  return with_fast_encoder<In, Code>(tile_of(broadcast(divider.scale)),
+                                     tile_of(broadcast(divider.multiplier)), divider.form, use);
+}
 template <class In, class Code, class Use>
 NPU_QUANT_INLINE void with_encoder(const Divider<float, int32_t>& divider, Use use) {
   with_encoder<In, Code>(tile_of(broadcast(divider.scale)), tile_of(broadcast(divider.multiplier)),

@@ -38,9 +38,10 @@ NPU_QUANT_INLINE void reduce_end(const typename In::Storage* x, int64_t i, int64
 }
 
 // The last codes of a piece of n values, fewer than a tile of them (reduce_end()).
-template <class In, class Code>
+template <class In, class Encoder>
 NPU_QUANT_INLINE void encode_end(const typename In::Storage* x, int64_t n, char* y,
-                                 Divider<float, int32_t> divider) {
+                                 Encoder encoder) {
+  using Code = typename Encoder::Code;
   alignas(64) typename In::Storage padded[kTile];
   const int64_t first = most(0, n - kTile);
   x += first;
@@ -49,25 +50,41 @@ NPU_QUANT_INLINE void encode_end(const typename In::Storage* x, int64_t n, char*
     std::memcpy(padded, x, static_cast<size_t>(n) * sizeof *x);
     x = padded;
   }
-  with_encoder<In, Code>(divider, [&](auto encoder) __attribute__((always_inline)) {
-    const auto codes = encoder(In::load_mixed(x));
-    if (n < kTile)
-      std::memcpy(y, &codes, static_cast<size_t>(bytes_of<Code>(n)));
-    else
-      store(y + bytes_of<Code>(first), codes);
-  });
+  const auto codes = encoder(In::load_mixed(x));
+  if (n < kTile)
+    std::memcpy(y, &codes, static_cast<size_t>(bytes_of<Code>(n)));
+  else
+    store(y + bytes_of<Code>(first), codes);
 }
 
+// By a fast form. Of the ends of rows there is one copy for all loops, or one in each: where a row
+// takes 20 ns, a call of 2 to 5 ns is felt. Whole tiles have none.
+template <class In, class Code>
+NPU_QUANT_INLINE void encode_end_fast(const typename In::Storage* x, int64_t n, char* y,
+                                      const Divider<float, int32_t>& divider) {
+  with_fast_encoder<In, Code>(divider, [&](auto encoder) __attribute__((always_inline)) {
+    encode_end<In>(x, n, y, encoder);
+  });
+}
 template <class In, class Code>
 __attribute__((noinline)) void encode_end_apart(const typename In::Storage* x, int64_t n, char* y,
                                                 Divider<float, int32_t> divider) {
-  encode_end<In, Code>(x, n, y, divider);
+  encode_end_fast<In, Code>(x, n, y, divider);
 }
-
-// Of the ends of rows there is one copy for all loops, or one in each: where a row takes 20 ns, a
-// call of 2 to 5 ns is felt.
-// Whole tiles have none.
 enum class Ends { apart, inlined, none };
+
+// Codes of n values by any form. The loops, each of which would hold all forms, have the fast ones.
+template <class In, class Code>
+__attribute__((noinline)) void encode_apart(const typename In::Storage* x, int64_t n, char* y,
+                                            ResultStream& to,
+                                            const Divider<float, int32_t>& divider) {
+  with_encoder<In, Code>(divider, [&](auto encoder) __attribute__((always_inline)) {
+    int64_t i = 0;
+    for (; i + kTile <= n; i += kTile)
+      to.put(y + bytes_of<Code>(i), encoder(In::load_mixed(x + i)));
+    if (i < n) encode_end<In>(x, n, y, encoder);
+  });
+}
 
 template <class In>
 NPU_QUANT_INLINE void reduce(const typename In::Storage* x, int64_t n, typename In::Amax& into) {
@@ -138,7 +155,7 @@ NPU_QUANT_INLINE Meanwhile encode_piece(const typename In::Storage* x, int64_t n
                                         ResultStream& to, const Divider<float, int32_t>& divider,
                                         Meanwhile meanwhile, int64_t turned = 0) {
   int64_t i = 0;
-  with_encoder<In, Code>(divider, [&](auto encoder) __attribute__((always_inline)) {
+  const auto encode_tiles = [&](auto encoder) __attribute__((always_inline)) {
     const auto put_tile = [&](int64_t at) __attribute__((always_inline)) {
       to.put(y + bytes_of<Code>(at), encoder(In::load_mixed(x + at)));
     };
@@ -151,12 +168,17 @@ NPU_QUANT_INLINE Meanwhile encode_piece(const typename In::Storage* x, int64_t n
       meanwhile.tile(i);
       put_tile(i);
     }
-  });
-  if (ends == Ends::none || i == n) return meanwhile;
-  if constexpr (ends == Ends::inlined)
-    encode_end<In, Code>(x, n, y, divider);
-  else
-    encode_end_apart<In, Code>(x, n, y, divider);
+  };
+  if (__builtin_expect(!with_fast_encoder<In, Code>(divider, encode_tiles), false)) {
+    encode_apart<typename In::Whole, Code>(x, n, y, to, divider);
+    for (; i + kTile <= n; i += kTile) meanwhile.tile(i);
+  } else if (ends == Ends::none || i == n) {
+    return meanwhile;
+  } else if constexpr (ends == Ends::inlined) {
+    encode_end_fast<In, Code>(x, n, y, divider);
+  } else {
+    encode_end_apart<typename In::Whole, Code>(x, n, y, divider);
+  }
   meanwhile.end(i, n);
   return meanwhile;
 }
@@ -217,12 +239,16 @@ NPU_QUANT_INLINE GroupDividers dividers_of(const DynamicArgs& args, F32 amax) {
 }
 
 // The scales of `groups` groups of a row, from one on.
+__attribute__((noinline)) void store_scales_apart(const Strided& to, int64_t row, int64_t group,
+                                                  const float* scales, int64_t groups) {
+  for (int64_t g = 0; g < groups; ++g) store_scale(to, row, group + g, scales[g]);
+}
 NPU_QUANT_INLINE void store_scales(const Strided& to, int64_t row, int64_t group,
                                    const float* scales, int64_t groups) {
   if (to.data != nullptr && to.stride == 4 && groups == kLanes)
     std::memcpy(to.from(row, group).data, scales, 4 * kLanes);
   else
-    for (int64_t g = 0; g < groups; ++g) store_scale(to, row, group + g, scales[g]);
+    store_scales_apart(to, row, group, scales, groups);
 }
 
 }  // namespace

@@ -127,10 +127,10 @@ class GluResults {
     });
   }
   template <class Code>
-  static __attribute__((noinline)) void encode_by(const Divider<float, int32_t>& divider,
-                                                  const float* v, int64_t n, char* y) {
+  static void encode_by(const Divider<float, int32_t>& divider, const float* v, int64_t n,
+                        char* y) {
     ResultStream to(false, {}, n);
-    encode_piece<Value, Code>(unaligned(v), n, y, to, divider, Nothing{});
+    encode_apart<Value, Code>(unaligned(v), n, y, to, divider);
   }
   void encode_packed(const float* v, int64_t n, char* y) const {
     const bool divides = !multiplies(args_.rule);

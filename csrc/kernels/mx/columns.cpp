@@ -62,7 +62,7 @@ class MxColumns {
     return reinterpret_cast<const Storage*>(x_.at(row, i));
   }
 
-  void reduce(int64_t row, int64_t rows, int64_t i, int64_t n) {
+  __attribute__((noinline)) void reduce(int64_t row, int64_t rows, int64_t i, int64_t n) {
     const int64_t cells = ceil_div(n, kMxCell);
     for (int64_t t = 0; t * kTile < cells * kMxCell; ++t) amax_[t] = {};
     for (int64_t r = 0; r < rows; r += together_) {
@@ -101,7 +101,7 @@ class MxColumns {
     }
   }
 
-  void find_bytes(int64_t n, int lane) {
+  __attribute__((noinline)) void find_bytes(int64_t n, int lane) {
     I32 greatest{};
     for (int64_t t = 0; t * kTile < n; ++t) {
       const Tile amax = In::load_mixed(reinterpret_cast<const Storage*>(amax_ + t));
@@ -116,7 +116,7 @@ class MxColumns {
     has_special_ = horizontal_max<int32_t, kVectorBytes>(greatest) == kMxSpecial;
   }
 
-  void encode(int64_t row, int64_t rows, int64_t i, int64_t n, int lane) {
+  __attribute__((noinline)) void encode(int64_t row, int64_t rows, int64_t i, int64_t n, int lane) {
     const int64_t together = is_in_rows_ ? 1 : together_;  // that y's buffer holds
     for (int64_t r = 0; r < rows; r += together) {
       const int64_t some = least(rows - r, together);

@@ -212,23 +212,30 @@ template <class In, class Code>
 __attribute__((noinline)) void quantize(const DynamicMxArgs& args, const Code& code) {
   MxRows<In, Code>(args, code).run();
 }
+void quantize_directly(const DynamicMxArgs& args) {
+  visit_float_with<WholeLoads>(args.dtype, [&](auto in) {
+    visit_mx_code(args.format, args.rounding,
+                  [&](const auto& code) { quantize<decltype(in)>(args, code); });
+  });
+}
 
 // In strips of y, of whole pairs of blocks.
-template <class In, class Code>
-__attribute__((noinline)) void quantize_transposed(const DynamicMxArgs& args, const Code& code) {
-  constexpr int64_t kPacked = kMxCodesPerByte<Code>;
+void quantize_transposed(const DynamicMxArgs& args) {
+  int64_t packed = 0;
+  visit_mx_code(args.format, args.rounding,
+                [&](auto code) { packed = kMxCodesPerByte<decltype(code)>; });
   const int64_t pair = 2 * args.block;
-  Strips<1> strips(args.rows, args.n / kPacked, kStripColumns / pair * pair, {args.y}, {1});
-  if (!strips.has_memory()) return quantize<In>(args, code);
+  Strips<1> strips(args.rows, args.n / packed, kStripColumns / pair * pair, {args.y}, {1});
+  if (!strips.has_memory()) return quantize_directly(args);
   strips.run(args.stream, [&](int64_t row, int64_t rows, int64_t i, int64_t n, const Strided* y) {
     DynamicMxArgs part = args;
     part.rows = rows;
-    part.n = n * kPacked;
-    part.x = args.x.from(row, i * kPacked);
+    part.n = n * packed;
+    part.x = args.x.from(row, i * packed);
     part.y = y[0];
-    part.scales = args.scales.from(row, i * kPacked / pair);
+    part.scales = args.scales.from(row, i * packed / pair);
     part.stream = false;
-    quantize<In>(part, code);
+    quantize_directly(part);
   });
 }
 
@@ -237,12 +244,7 @@ __attribute__((noinline)) void quantize_transposed(const DynamicMxArgs& args, co
 template <>
 void MxRowsKernel::run<kTarget>(const Args& args) {
   const DefaultFloatEnvironment guard;
-  visit_float_with<WholeLoads>(args.dtype, [&](auto in) {
-    visit_mx_code(args.format, args.rounding, [&](const auto& code) {
-      is_transposed(args.y) && args.n > 0 ? quantize_transposed<decltype(in)>(args, code)
-                                          : quantize<decltype(in)>(args, code);
-    });
-  });
+  is_transposed(args.y) && args.n > 0 ? quantize_transposed(args) : quantize_directly(args);
 }
 
 }  // namespace npu_quant
