@@ -145,7 +145,10 @@ WRONG = [
     (["npu", "cpu", "--axis", "1"], "--axis is for two arrays, not for folders."),
     (["npu", "cpu", "--key", "y"], "--key is for two arrays, not for folders."),
     (["npu", "cpu", "--explain"], "--explain is for two arrays, not for folders."),
-    (["npu", "cpu", "--dtype", "a=bf16"], "dtype is for 'a', which is no output or input"),
+    (
+        ["npu", "cpu", "--dtype", "a=bf16"],
+        "dtype is for 'a', which is neither an output nor an input",
+    ),
     (["npu", "cpu", *["--dtype=fp16", "--dtype=a=bf16"]], "--dtype for folders is DTYPE, for all"),
     (["npu", "cpu", "--shape", "3,4"], "--shape for folders is NAME=SHAPE."),
     (["npu", "cpu", "--atol", "a=1"], "--atol is a number for folders, the same for all arrays."),

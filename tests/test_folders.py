@@ -79,7 +79,7 @@ class TestVerdicts:
             found = compare_folders(*sides, **limits)
             assert found.passed == passed, limits
             assert found.rows[0].rung == ("tolerated" if passed else "different")
-        with pytest.raises(ParamError, match="expected a number from 0 on"):
+        with pytest.raises(ParamError, match="expected a number of 0 or more"):
             compare_folders(*sides, atol=-1)
         with pytest.raises(ParamError, match="atol and rtol are numbers"):
             compare_folders(*sides, atol={"x": 1})  # type: ignore[arg-type]

@@ -210,7 +210,7 @@ def _held(argument: str, codes: Any, name: str) -> NDArray[Any]:
 def _check_array(argument: str, value: object, expected: str) -> None:
     """Refuse what is no array, and what would lose its mask."""
     if not isinstance(value, np.ndarray) or isinstance(value, np.ma.MaskedArray):
-        raise DTypeError(f"{argument} is no numpy.ndarray, expected {expected}.", _PARAM_INVALID)
+        raise DTypeError(f"{argument} is not a numpy.ndarray, expected {expected}.", _PARAM_INVALID)
 
 
 def _check_axis(argument: str, shape: tuple[int, ...], factor: int) -> None:
@@ -285,7 +285,9 @@ def compare(
         text = f"x has dtype {array.dtype}, expected float16, bfloat16 or float32."
         raise DTypeError(text, _PARAM_INVALID)
     if not array.ndim or not array.size:
-        raise ParamError(f"x has shape {array.shape}, expected elements.", _PARAM_INVALID)
+        raise ParamError(
+            f"x has shape {array.shape}, expected one element or more.", _PARAM_INVALID
+        )
     losses = losses_of(array, *chosen(formats, groups))
     return FormatComparison(array.dtype.name, array.shape, tuple(losses))
 

@@ -304,7 +304,7 @@ def _operator(golden: Any, request: Request) -> tuple[str | None, Sequence[str] 
     if request.op is None:
         return None, checked_names(request.names)
     if request.names is not None:
-        raise ParamError("op gives the names of the outputs; leave names.")
+        raise ParamError("op gives the names of the outputs; leave names out.")
     return name_of(request.op), outputs_of(request.op)
 
 

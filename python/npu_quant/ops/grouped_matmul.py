@@ -170,7 +170,7 @@ def _numbers_in(group_list: Sequence[int]) -> list[int]:
     """Return the ints of a list, which int64 holds."""
     if all(isinstance(end, (int, np.integer)) and -(2**63) <= end < 2**63 for end in group_list):
         return [*group_list]
-    text = "npu_grouped_matmul: group_list is a list, expected ints that int64 holds in it."
+    text = "npu_grouped_matmul: group_list is a list, expected a list of ints that fit in int64."
     raise TypeError(text)
 
 

@@ -151,7 +151,9 @@ class _Told:
             for name in given:
                 if name not in known:
                     listed = meant(str(name), known) or f"; expected {', '.join(known) or 'none'}."
-                    raise ParamError(f"{what} is for {name!r}, which is no output or input{listed}")
+                    raise ParamError(
+                        f"{what} is for {name!r}, which is neither an output nor an input{listed}"
+                    )
 
     def of(self, side: Folder, rules: Sequence[Rule]) -> Folder:
         """Return a folder whose files have what is said of them."""
@@ -168,7 +170,7 @@ def _computed(
     progress: Progress | None,
 ) -> FolderComparison:
     if not rules:
-        raise ParamError("give a golden folder, or ops whose calls are in the one that is given.")
+        raise ParamError("give a golden folder, or ops for the calls in the folder that is given.")
     side = told.of(_not_empty(folder_of(actual)), rules)
     rows, alone = rows_of_calls(Pass((side, side), limits, dtype), rules, progress)
     name = printable(side.path)

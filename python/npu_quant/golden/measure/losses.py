@@ -83,10 +83,12 @@ def loss(actual: Any, golden: Any, block: Sequence[int] | None = None) -> Loss:
         for source in (as_source(actual, "actual"), as_source(golden, "golden"))
     )
     if a.shape != g.shape or not g.size:
-        raise ParamError(f"loss: actual has shape {a.shape}, golden {g.shape}; expected elements.")
+        raise ParamError(
+            f"loss: actual has shape {a.shape}, golden {g.shape}; expected one element or more."
+        )
     sizes = g.shape[-1:] if block is None else _sizes(block)
     if not (block is None or 0 < len(sizes) <= g.ndim) or any(size < 1 for size in sizes):
-        raise ParamError(f"loss: block is {sizes}, expected 1 to {g.ndim} numbers from 1 on.")
+        raise ParamError(f"loss: block is {sizes}, expected 1 to {g.ndim} numbers of 1 or more.")
     with np.errstate(all="ignore"):
         squares = g * g, (a - g) ** 2
         in_all = decibels(*(np.sqrt(some.sum()) for some in squares))
