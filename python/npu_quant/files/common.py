@@ -47,7 +47,7 @@ _BYTES = np.dtype(np.uint8)
 
 
 class FileError(NpuQuantError, ValueError):
-    """A file cannot be read as an array: it is malformed, refused, or not said enough about."""
+    """A file cannot be read as an array: it is malformed or refused, or the call must say more."""
 
     def __init__(self, path: str, what: str) -> None:
         super().__init__(path, what)

@@ -150,7 +150,7 @@ def compare(
         :func:`npu_quant.testing.assert_golden` refuses them for that reason.
 
     Raises:
-        DTypeError: an argument is no array, or of a dtype that cannot be compared.
+        DTypeError: an argument is not an array, or its dtype cannot be compared.
         ParamError: `op`, `inputs`, `preset`, `variant` or `names` do not fit.
 
     Example:
@@ -334,7 +334,8 @@ def explain(
 
     Raises:
         ParamError: `op` or `inputs` do not fit, or an actual output has another shape.
-        DTypeError: an actual output has a dtype that cannot be read as its own without a loss.
+        DTypeError: an actual output has a dtype that cannot be converted to the operator's without
+            a loss.
 
     Example:
         >>> import numpy as np, npu_quant

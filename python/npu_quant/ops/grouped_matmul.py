@@ -127,8 +127,8 @@ def npu_grouped_matmul(
     ==========================================  ===================================================
 
     Raises:
-        DTypeError: x, weight or an array in them is missing (code 161001), an array is no ndarray,
-            or has another dtype.
+        DTypeError: x, weight or an array in them is missing (code 161001), an array is not an
+            ndarray, or has another dtype.
         ParamError: rank, shape, ``out``, an attribute or an entry of the group list is not allowed,
             an array has no place or is needed, or lists are not of one length.
         TypeError: an attribute is of the wrong kind, or an array where a list of arrays belongs.

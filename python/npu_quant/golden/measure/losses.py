@@ -67,8 +67,8 @@ def loss(actual: Any, golden: Any, block: Sequence[int] | None = None) -> Loss:
         A :class:`Loss`: ``sqnr_db``, ``blocks`` and ``worst(k)``. Sums are in float64.
 
     Raises:
-        DTypeError: an argument is no array, or of a dtype without numbers.
-        TypeError: ``block`` is no sequence of whole numbers.
+        DTypeError: an argument is not an array, or its dtype has no numbers.
+        TypeError: ``block`` is not a sequence of whole numbers.
         ParamError: the shapes differ, there are no elements, or ``block`` does not fit them.
 
     Example:
