@@ -46,7 +46,7 @@ class TestVerdicts:
         assert found.first.worst == pytest.approx(1)
         head, table, more = str(found).split("\n\n")
         assert as_line(head).startswith(
-            "DIFFERENT: 2 of 3 arrays, first b: [0] actual 0, golden -1 (+100 %) (1 of 6 values) "
+            "DIFFERENT: 2 of 3 arrays fail, first b: [0] actual 0, golden -1 (+100 %) (1 of 6 values) "
         )
         assert head.splitlines()[-1] == "  of 3 arrays: 1 identical, 2 different"
         assert [line.split(maxsplit=2) for line in table.splitlines()] == [

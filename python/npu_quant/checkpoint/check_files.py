@@ -176,7 +176,9 @@ def _check_index(
 
 def _check_strays(model: QuantizedModel, strays: set[str], found: Findings) -> None:
     for name in sorted(strays):
-        text = "is not in the index, but vLLM loads all *.safetensors in order of names, the last"
+        text = (
+            "is not in the index, but vLLM loads all *.safetensors in the order of names: the last"
+        )
         found.error("stray-weights", name, f"{text} one overwrites codes silently: delete it")
     for path in sorted(model.folder.iterdir()):
         if path.suffix in (".bin", ".gguf") and not path.name.startswith("."):
