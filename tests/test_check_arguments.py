@@ -95,7 +95,7 @@ def test_an_empty_path(call: Callable[[], object], text: str) -> None:
 
 
 def test_a_hubs_name() -> None:
-    text = "^Qwen/Qwen2-7B is no folder: to take a model from a hub, download it first, and name"
+    text = "^Qwen/Qwen2-7B is not a folder: to take a model from a hub, download it first, and name"
     with pytest.raises(CheckpointError, match=text):
         quantize("Qwen/Qwen2-7B", "o", "W8A16")
 

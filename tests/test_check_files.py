@@ -49,12 +49,15 @@ def test_files_that_the_original_has(
 
 
 NO_MODELS = [
-    ("Qwen/Qwen2-7B", "no folder: to take a model from a hub, download it first, and name its"),
-    ("here/config.json", "here/config.json is no folder."),
-    ("/nowhere/x", "/nowhere/x is no folder."),
-    ("nowhere", "nowhere is no folder."),
-    ("a/b/c", "a/b/c is no folder."),
-    ("../b", "../b is no folder."),
+    (
+        "Qwen/Qwen2-7B",
+        "is not a folder: to take a model from a hub, download it first, and name its",
+    ),
+    ("here/config.json", "here/config.json is not a folder."),
+    ("/nowhere/x", "/nowhere/x is not a folder."),
+    ("nowhere", "nowhere is not a folder."),
+    ("a/b/c", "a/b/c is not a folder."),
+    ("../b", "../b is not a folder."),
     ("plain", "plain is not quantized: it has neither quant_model_description.json nor a quant"),
     ("gptq", "gptq is not quantized for Ascend: its quantization_config is of gptq, not of"),
     ("broken", "broken has no quant_model_description.json, and config.json is not JSON: "),
@@ -99,8 +102,8 @@ def test_what_an_index_misplaces(tmp_path: Path) -> None:
     found = [f for f in check(folder, None, 1).findings if f.rule in ("index", "missing-shard")]
     assert [(f.name, f.text) for f in found] == [
         ("y.safetensors", "is not there: its tensors cannot be loaded"),
-        (head, f"stands in {shard}, {path.name} puts it in y.safetensors: readers fail"),
-        (norm, f"stands in {shard}, but not in {path.name}: readers by index leave it out"),
+        (head, f"is in {shard}, but {path.name} puts it in y.safetensors: readers fail"),
+        (norm, f"is in {shard}, but not in {path.name}: readers by index leave it out"),
         ("x.weight", f"is not in {shard}, where {path.name} puts it: not loaded"),
     ]
 
@@ -127,7 +130,7 @@ def test_shards_without_an_index(shard_size: str, tmp_path: Path) -> None:
     index = out / "quant_model_weights.safetensors.index.json"
     index.unlink()
     found = [f for f in check(out, None, 1).findings if f.rule == "index"]
-    text = "is not there: consumers load all files, unordered"
+    text = "is missing: consumers load all files, in no order"
     said = [("warning", "index", index.name, text)] if shard_size == "30KB" else []
     assert found == said
 

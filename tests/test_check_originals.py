@@ -43,7 +43,7 @@ def test_a_float_of_another_shape(tmp_path: Path) -> None:
     source, folder = expected_pair(tmp_path)
     replace(folder, "model[.]norm[.]weight", lambda a: a[:-1])
     (found,) = [f for f in check(folder, source, 1).findings if f.name == "model.norm.weight"]
-    text = "is BF16 (71,), the original BF16 (72,): consumers compute another model"
+    text = "is BF16 (71,), but the original is BF16 (72,): consumers compute another model"
     assert (found.rule, found.text) == ("float-changed", text)
 
 

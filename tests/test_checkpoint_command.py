@@ -58,7 +58,7 @@ QUANTIZE = [
     (["quantize", "a", "b"], "--scheme is missing, such as --scheme W8A8_DYNAMIC"),
     (["quantize", "a", "b", "--scheme", "W8A16", "--type", "W8A8"], "'W8A8', expected GLOB=TYPE"),
     (["quantize", "a", "b", "--scheme", "W8A16", "--workers", "0"], "whole number from 1 on"),
-    (["quantize", "a", "b", "--scheme", "W8A16"], "a is no folder"),
+    (["quantize", "a", "b", "--scheme", "W8A16"], "a is not a folder"),
     (["quantize", "a", "b", "--shceme", "W8A16"], "did you mean --scheme"),
     (["check"], "one folder is expected, MODEL_DIR, 0 given"),
     (["check", "a", "b"], "one folder is expected, MODEL_DIR, 2 given"),
@@ -86,7 +86,7 @@ def test_a_scheduler_without_dask(
     words = {"quantize": [str(folders[0]), "new", "--scheme", "W8A16"], "check": [str(folders[1])]}
     assert cli.main([command, *words[command], "--scheduler", "tcp://127.0.0.1:8786"]) == 2
     assert capsys.readouterr().err == (
-        f"npu-quant {command}: a scheduler is Dask's, which is not installed: "
+        f"npu-quant {command}: a scheduler needs Dask, which is not installed: "
         "pip install npu_quant[dask].\n"
     )
     assert not Path("new").exists()

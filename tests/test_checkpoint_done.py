@@ -284,11 +284,11 @@ IRREGULAR: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda path: path.symlink_to(path.name),
         "is a link to {name}, which is not there: download the model anew, or remove the link.",
     ),
-    "a pipe": (pipe, "is no regular file: move it out of the model's folder."),
-    "a socket": (listening, "is no regular file: move it out of the model's folder."),
+    "a pipe": (pipe, "is not a regular file: move it out of the model's folder."),
+    "a socket": (listening, "is not a regular file: move it out of the model's folder."),
     "a device": (
         lambda path: path.symlink_to("/dev/null"),
-        "is no regular file: move it out of the model's folder.",
+        "is not a regular file: move it out of the model's folder.",
     ),
 }
 

@@ -55,15 +55,15 @@ PLANS: list[tuple[str, str, dict[str, Any], str]] = [
     ("llama", "W8A8_DYNAMIC", {"shard_size": "4 parsecs"}, r"shard size is '4 parsecs', expected"),
     ("llama", "W8A8_DYNAMIC", {"workers": 0}, r"workers is 0, expected 1 or more"),
     ("llama", "W8A8_DYNAMIC", {"exclude": "*.mpl.*"}, r"--exclude \*\.mpl\.\* matches no module; t"),
-    ("llama", "W8A8_DYNAMIC", {"include": ["lm_head"]}, r"takes in no Linear: lm_head is never qu"),
+    ("llama", "W8A8_DYNAMIC", {"include": ["lm_head"]}, r"selects no Linear: lm_head is never qu"),
     ("llama", "W8A8_DYNAMIC", {"types": {"*.q_proj": "W8A16"}}, r"q_proj, k_proj and v_proj of .*: "
-     r"they are|must be of one type.*add --exclude"),
+     r"they have|must have one type.*add --exclude"),
     ("llama", "W8A8_DYNAMIC", {"types": {"*": "W4A4"}}, r"--type \*=W4A4: ascend has W8A16"),
     ("llama", "W8A8_DYNAMIC", {"types": {"*.mlp.*": "W4A8_DYNAMIC"}}, r"is for routed experts only"),
-    ("llama", "W8A8_DYNAMIC", {"exclude": ["*.q_proj"]}, r"must be of one type.*--exclude model\.l"),
+    ("llama", "W8A8_DYNAMIC", {"exclude": ["*.q_proj"]}, r"must have one type.*--exclude model\.l"),
     ("qwen3_moe", "W8A16", {}, r"vllm-ascend has no experts of W8A16"),
     ("qwen3_moe", "W8A8_DYNAMIC", {"exclude": ["*.experts.1.*"]}, r"the experts of .*one type"),
-    ("qwen3_moe", "W8A8_MXFP8", {"types": {"*.experts.*": "W4A8_DYNAMIC"}}, r"group_size is one"),
+    ("qwen3_moe", "W8A8_MXFP8", {"types": {"*.experts.*": "W4A8_DYNAMIC"}}, r"has one group_size"),
     ("deepseek_v3", "W8A8_DYNAMIC", {"include": ["*.kv_b_proj"]}, r"kv_b_proj is never quantized"),
 ]  # fmt: skip
 

@@ -209,11 +209,14 @@ class TestNamesOfCommands:
             [],
             "npu-quant: a command is missing: compare, inspect, quantize, check, info or aclnn-prefix",
         ),
-        (["foo"], "npu-quant: 'foo' is no command; there are compare, inspect, quantize, check, "),
-        (["compares"], "npu-quant: 'compares' is no command; did you mean compare?"),
-        (["explain"], "npu-quant: 'explain' is no command; did you mean compare --explain?"),
-        (["--bogus"], "npu-quant: '--bogus' is no command; "),
-        (["--", "info"], "npu-quant: '--' is no command; "),
+        (
+            ["foo"],
+            "npu-quant: 'foo' is not a command; there are compare, inspect, quantize, check, ",
+        ),
+        (["compares"], "npu-quant: 'compares' is not a command; did you mean compare?"),
+        (["explain"], "npu-quant: 'explain' is not a command; did you mean compare --explain?"),
+        (["--bogus"], "npu-quant: '--bogus' is not a command; "),
+        (["--", "info"], "npu-quant: '--' is not a command; "),
         (["aclnn-prefix", "foo"], "npu-quant aclnn-prefix: unrecognized arguments: foo"),
     )
 

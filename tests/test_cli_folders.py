@@ -45,8 +45,8 @@ def test_the_first_that_differs_is_named_and_shown(here: Path, compared: Say) ->
     assert (status, err) == (1, "")
     lines = out.splitlines()
     assert lines[:12] == [
-        "DIFFERENT: 1 array without a partner, 2 of 3 arrays, first b: [0] actual 0,",
-        "  golden -1 (+100 %) (1 of 6 values)",
+        "DIFFERENT: 1 array without a partner, 2 of 3 arrays fail, first b: [0]",
+        "  actual 0, golden -1 (+100 %) (1 of 6 values)",
         "  actual=npu  golden=cpu",
         "  of 3 arrays: 1 identical, 2 different",
         "  only in actual: more.npy",
@@ -80,7 +80,7 @@ def test_two_files_with_keys(here: Path, compared: Say) -> None:
     status, out, _ = compared("npu.npz", "cpu.npz")
     assert (status, out.splitlines()[0]) == (
         1,
-        "DIFFERENT: 1 of 2 arrays, first scale: [0] actual 0, golden -1 (+100 %) (1",
+        "DIFFERENT: 1 of 2 arrays fails, first scale: [0] actual 0, golden -1 (+100",
     )
     _, _, err = compared("npu.npz", "cpu.npz", "--op", "no=npu_dynamic_quant")
     assert "no call with outputs in both folders matches 'no'" in err
@@ -145,7 +145,10 @@ WRONG = [
     (["npu", "cpu", "--axis", "1"], "--axis is for two arrays, not for folders."),
     (["npu", "cpu", "--key", "y"], "--key is for two arrays, not for folders."),
     (["npu", "cpu", "--explain"], "--explain is for two arrays, not for folders."),
-    (["npu", "cpu", "--dtype", "a=bf16"], "dtype is for 'a', which is no output or input"),
+    (
+        ["npu", "cpu", "--dtype", "a=bf16"],
+        "dtype is for 'a', which is neither an output nor an input",
+    ),
     (["npu", "cpu", *["--dtype=fp16", "--dtype=a=bf16"]], "--dtype for folders is DTYPE, for all"),
     (["npu", "cpu", "--shape", "3,4"], "--shape for folders is NAME=SHAPE."),
     (["npu", "cpu", "--atol", "a=1"], "--atol is a number for folders, the same for all arrays."),

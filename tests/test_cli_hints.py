@@ -38,11 +38,11 @@ class TestFilesOfInputs:
             (X.astype(np.float64), "has dtype float64, expected float16, bfloat16 or float32."),
             (
                 X.astype(BF16).view(np.uint16),
-                "float32. If it holds the bits of bfloat16: --dtype input=bf16.",
+                "float32. If it holds the bits of bfloat16, pass --dtype input=bf16.",
             ),
             (
                 X.astype(BF16).view(np.int16),
-                "float32. If it holds the bits of bfloat16: --dtype input=bf16.",
+                "float32. If it holds the bits of bfloat16, pass --dtype input=bf16.",
             ),
         ],
     )
@@ -261,7 +261,7 @@ class TestOptions:
         _, _, err = compared(*FIRST, "--attr", "smooth_scales=s.npy")
         assert err.endswith("smooth_scales is an array: smooth_scales=s.npy\n")
         _, _, err = compared(*FIRST, "dst_type=int8")
-        assert err.endswith("dst_type is no array: --attr dst_type=int8\n")
+        assert err.endswith("dst_type is not an array: --attr dst_type=int8\n")
         for words in (["smooth_scales=None"], ["--attr", "smooth_scales=None"]):
             assert compared(*FIRST, *words)[0] == 0
 

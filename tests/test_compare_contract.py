@@ -198,12 +198,12 @@ READ_ONLY.flags.writeable = False
 ERRORS: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"actual": None}, DTypeError, "actual is None, expected a numpy.ndarray."),
     ({"actual": SMALL.astype(np.float16)}, DTypeError,
-     "actual has dtype float16, expected that of golden, float32. Convert it with "
+     "actual has dtype float16, expected the dtype of golden (float32). Convert it with "
      "actual.astype(golden.dtype)."),
     ({"golden": SMALL.astype(np.int8)}, DTypeError,
      "golden has dtype int8, expected uint8, float16, bfloat16, float32, float64, int16, uint16, "
      "int32, uint32, int64 or uint64."),
-    ({"actual": SMALL[:7]}, ParamError, "actual has shape (7,), expected that of golden, (8,)."),
+    ({"actual": SMALL[:7]}, ParamError, "actual has shape (7,), expected the shape of golden, (8,)."),
     ({"actual": SMALL.reshape(2, 4)}, ParamError, "actual is not contiguous and 1-dimensional."),
     ({"golden": np.zeros(16, np.float32)[::2]}, ParamError,
      "golden is not contiguous and 1-dimensional."),

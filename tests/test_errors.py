@@ -217,7 +217,7 @@ def test_errors_of_other_code_pass_through(error: type) -> None:
             DTypeError,
             "out",
         ),
-        ({"out": (None,)}, ParamError, "out has 1 entries"),
+        ({"out": (None,)}, ParamError, "out has 1 entry"),
     ],
 )
 def test_odd_values_get_plain_messages(arguments: dict[str, Any], error: type, text: str) -> None:

@@ -46,7 +46,7 @@ class TestVerdicts:
         assert found.first.worst == pytest.approx(1)
         head, table, more = str(found).split("\n\n")
         assert as_line(head).startswith(
-            "DIFFERENT: 2 of 3 arrays, first b: [0] actual 0, golden -1 (+100 %) (1 of 6 values) "
+            "DIFFERENT: 2 of 3 arrays fail, first b: [0] actual 0, golden -1 (+100 %) (1 of 6 values) "
         )
         assert head.splitlines()[-1] == "  of 3 arrays: 1 identical, 2 different"
         assert [line.split(maxsplit=2) for line in table.splitlines()] == [
@@ -79,7 +79,7 @@ class TestVerdicts:
             found = compare_folders(*sides, **limits)
             assert found.passed == passed, limits
             assert found.rows[0].rung == ("tolerated" if passed else "different")
-        with pytest.raises(ParamError, match="expected a number from 0 on"):
+        with pytest.raises(ParamError, match="expected a number of 0 or more"):
             compare_folders(*sides, atol=-1)
         with pytest.raises(ParamError, match="atol and rtol are numbers"):
             compare_folders(*sides, atol={"x": 1})  # type: ignore[arg-type]

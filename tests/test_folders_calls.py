@@ -194,11 +194,17 @@ class TestWhatFails:
     @pytest.mark.parametrize(
         ("asked", "message"),
         [
-            ({}, "give a golden folder, or ops whose calls are in the one"),
+            ({}, "give a golden folder, or ops for the calls in the folder"),
             ({"ops": "npu_quantize"}, r"no call with outputs .* matches '\*\.npu_quantize\.\*'"),
             ({"ops": {"no*": OP}}, r"no call with outputs .* matches 'no\*'"),
-            ({"ops": OP, "dtype": {"x1": "fp16"}}, "dtype is for 'x1', which is no output or inpu"),
-            ({"ops": OP, "shape": {"x1": (3,)}}, "shape is for 'x1', which is no output or input"),
+            (
+                {"ops": OP, "dtype": {"x1": "fp16"}},
+                "dtype is for 'x1', which is neither an output nor an inp",
+            ),
+            (
+                {"ops": OP, "shape": {"x1": (3,)}},
+                "shape is for 'x1', which is neither an output nor an input",
+            ),
             ({"ops": 3}, "ops is not an object of names and operators"),
         ],
     )
@@ -237,9 +243,12 @@ class TestCommandLine:
     @pytest.mark.parametrize(
         ("words", "message"),
         [
-            (["dev"], "give a golden folder, or ops whose calls are in the one"),
+            (["dev"], "give a golden folder, or ops for the calls in the folder"),
             (["dev", *DQ, "--attr", "nope=1"], "npu_dynamic_quant has "),
-            (["dev", *DQ, "--dtype", "x1=fp16"], "dtype is for 'x1', which is no output or input"),
+            (
+                ["dev", *DQ, "--dtype", "x1=fp16"],
+                "dtype is for 'x1', which is neither an output nor an input",
+            ),
             (["dev", *DQ, "--axis", "1"], "--axis is for two arrays, not for folders."),
             (["dev/case0/y.npy", "--mapping", "m"], "--mapping is for folders."),
         ],

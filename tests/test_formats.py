@@ -293,7 +293,7 @@ def test_int8_has_its_numbers() -> None:
         (lambda: formats.encode(np.ones(4, "f4"), "int4"), ParamError, "npu_dtype_cast: self has"),
         (lambda: formats.decode(EVERY_CODE, "int4"), DTypeError, "codes has dtype uint8, expected"),
         (lambda: formats.decode(np.ones(4, "f4"), 290), DTypeError, "codes has dtype float32, exp"),
-        (lambda: formats.decode([1], 290), DTypeError, "codes is no numpy.ndarray"),  # type: ignore[arg-type]
+        (lambda: formats.decode([1], 290), DTypeError, "codes is not a numpy.ndarray"),  # type: ignore[arg-type]
         (lambda: formats.pack_int4(EVERY_CODE), DTypeError, "codes has dtype uint8, expected int8"),
         (lambda: formats.pack_int4(np.full(8, 8, "i1")), ParamError, "codes are beyond int4"),
         (lambda: formats.pack_int4(np.full(8, -9, "i1")), ParamError, "codes are beyond int4"),
@@ -326,7 +326,7 @@ def test_int8_has_its_numbers() -> None:
         (
             lambda: formats.decode(np.ma.zeros(4, "u1"), 293),
             DTypeError,
-            "codes is no numpy.ndarray",
+            "codes is not a numpy.ndarray",
         ),
         (lambda: formats.pack_fp4(np.zeros(2, "i1")), DTypeError, "codes has dtype int8, expected"),
         (
@@ -339,7 +339,11 @@ def test_int8_has_its_numbers() -> None:
             ParamError,
             "codes has shape (3,), expected a",
         ),
-        (lambda: formats.pack_fp4([1, 2]), DTypeError, "codes is no numpy.ndarray, expected uint8"),  # type: ignore[arg-type]
+        (
+            lambda: formats.pack_fp4([1, 2]),
+            DTypeError,
+            "codes is not a numpy.ndarray, expected uint8",
+        ),  # type: ignore[arg-type]
         (lambda: formats.unpack_fp4(np.zeros(2, "i1")), DTypeError, "elements has dtype int8, exp"),
     ],
 )

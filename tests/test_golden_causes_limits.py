@@ -100,7 +100,7 @@ class TestRowsAtOtherPlaces:
         actual[9, :left] += 30
         return causes(actual, golden)
 
-    NAMED = ("rows are at other places: 3 is the golden's 9, 9 is the golden's 3",)
+    NAMED = ("rows are in wrong places: 3 holds the golden's 9, 9 holds the golden's 3",)
 
     @pytest.mark.parametrize(
         ("differing", "left", "columns", "is_named"),
@@ -131,7 +131,7 @@ class TestRowsAtOtherPlaces:
         golden = numbers(64, 64)
         actual = golden.copy()
         actual[3] = golden[9]  # which is where it should be, too
-        assert causes(actual, golden) == ("rows are at other places: 3 is the golden's 9",)
+        assert causes(actual, golden) == ("rows are in wrong places: 3 holds the golden's 9",)
 
     @pytest.mark.parametrize(("count", "more"), [(3, ""), (4, " and 1 more")])
     def test_three_are_named(self, count: int, more: str) -> None:
@@ -139,12 +139,12 @@ class TestRowsAtOtherPlaces:
         actual = golden.copy()
         actual[:count] = np.roll(golden[:count], 1, axis=0)
         (found,) = causes(actual, golden)
-        assert found.startswith(f"rows are at other places: 0 is the golden's {count - 1}, 1 is")
-        assert found.endswith(f", 2 is the golden's 1{more}")
+        assert found.startswith(f"rows are in wrong places: 0 holds the golden's {count - 1}, 1 ")
+        assert found.endswith(f", 2 holds the golden's 1{more}")
 
     def test_two_rows(self) -> None:
         golden = numbers(2, 64)
-        named = ("rows are at other places: 0 is the golden's 1, 1 is the golden's 0",)
+        named = ("rows are in wrong places: 0 holds the golden's 1, 1 holds the golden's 0",)
         assert causes(golden[::-1], golden) == named
 
     def test_a_row_of_one_value_is_no_other_row(self) -> None:
@@ -168,7 +168,7 @@ class TestRowsAtOtherPlaces:
         golden = numbers(rows, 16)
         actual = golden.copy()
         actual[3] = golden[9]
-        named = ("rows are at other places: 3 is the golden's 9",)
+        named = ("rows are in wrong places: 3 holds the golden's 9",)
         assert (causes(actual, golden) == named) == is_named
 
     def test_the_last_of_many_rows(self) -> None:
@@ -177,7 +177,8 @@ class TestRowsAtOtherPlaces:
         golden = numbers(last + 1, 16)
         actual = golden.copy()
         actual[[3, last]] = golden[[last, 3]]
-        named = f"rows are at other places: 3 is the golden's {last}, {last} is the golden's 3"
+        places = f"3 holds the golden's {last}, {last} holds the golden's 3"
+        named = f"rows are in wrong places: {places}"
         assert causes(actual, golden) == (named,)
 
 

@@ -67,8 +67,16 @@ ONES, SAVED = np.ones(3, np.int16), np.ones(3, ml_dtypes.bfloat16).view("V2")
 @pytest.mark.parametrize(
     ("actual", "golden", "remedy"),
     [
-        (ONES.astype(">i2"), ONES, ">i2, golden <i2. Its bytes are swapped: actual.astype('<i2')."),
-        (ONES, ONES.astype(">i2"), "<i2, golden >i2. Its bytes are swapped: golden.astype('<i2')."),
+        (
+            ONES.astype(">i2"),
+            ONES,
+            ">i2, golden <i2. Its bytes are swapped: pass actual.astype('<i2').",
+        ),
+        (
+            ONES,
+            ONES.astype(">i2"),
+            "<i2, golden >i2. Its bytes are swapped: pass golden.astype('<i2').",
+        ),
         (SAVED, ONES, "If it holds that type: actual.view(ml_dtypes.bfloat16)."),
         (ONES, SAVED, "If it holds that type: golden.view(ml_dtypes.bfloat16)."),
     ],

@@ -58,7 +58,7 @@ class TestLists:
         assert [o.rung for o in both.outputs] == ["identical", "different"]
 
     def test_that_are_none(self) -> None:
-        with pytest.raises(DTypeError, match="a list of numbers is no array"):
+        with pytest.raises(DTypeError, match="a list of numbers cannot be read as an array"):
             golden.compare([[1, 2], [3]], np.zeros((2, 2)))
         with pytest.raises(DTypeError):
             golden.compare(["a"], np.zeros(1))

@@ -85,7 +85,7 @@ class TestNpy:
             (
                 "{'descr': '<f4', 'fortran_order': False, 'shape': (3), }",
                 12,
-                "its shape is no tuple",
+                "its shape is not a tuple",
             ),
             ("{'descr': '<f4', 'fortran_order': 0, 'shape': (3,), }", 12, "malformed header"),
             (

@@ -159,8 +159,8 @@ class TestMalformed:
                 "without a storage or dtype",
             ),
             (tensor((12,), strides=(1,), kind="torch.float32"), "malformed storage"),
-            (call(V2, HELD, 0, *V2_ARGS, {"neg": True}), "yet to be negated"),
-            (call(V2, HELD, 0, *V2_ARGS, {"conj": True}), "yet to be negated"),
+            (call(V2, HELD, 0, *V2_ARGS, {"neg": True}), "negative or conjugate bit is set"),
+            (call(V2, HELD, 0, *V2_ARGS, {"conj": True}), "negative or conjugate bit is set"),
             (call(V2, HELD, 0, *V2_ARGS, "x"), "malformed metadata"),
             (
                 call(V2, HELD, 0, *V2_ARGS, None, None),
@@ -171,13 +171,13 @@ class TestMalformed:
             (call(V2, "storage", 0, *V2_ARGS), "without a storage or dtype"),
             (
                 call("torch._utils._rebuild_parameter", 3, True, HOOKS),
-                "a parameter that is no tensor",
+                "a parameter that is not a tensor",
             ),
             (
                 Code(pickled(("storage", name("torch.FloatStorage"), "0", "cpu")) + b"Q"),
                 "refers to something",
             ),
-            (Code(pickled("0") + b"Q"), "refers to something that is no storage"),
+            (Code(pickled("0") + b"Q"), "refers to something that is not a storage"),
             (storage("torch.FloatStorage", "1", 12), "has no arrays in it"),
             (
                 call(V2, storage("torch.FloatStorage", "../version", 12), 0, *V2_ARGS),
@@ -222,7 +222,7 @@ class TestMalformed:
             (b"\x80\x02Nb.", "fills no dict"),
             (b"\x80\x02]Nb.", "fills no dict"),
             (b"\x80\x02cos\n", "its pickle is malformed: "),
-            (b"\x80\x02NN\x93.", "a name is no text"),
+            (b"\x80\x02NN\x93.", "a name is not text"),
             (b"\x80\x02" + b"]" * 1_300_000 + b".", "has more than"),
             (b"\x80\x02" + b"]" * 100_000 + b"a" * 99_999 + b".", "nests too deeply"),
             (b"\x80\x02]q\x00h\x00a.", "nests too deeply"),

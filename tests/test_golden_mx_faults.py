@@ -68,7 +68,7 @@ class TestThresholds:
             assert "1 of 768 scales differs, by up to 1 step (rounding explains 0)" in text
             place = f"block 5 of row {row}, columns 160 to 191"
             assert f"[{row}, 2, 1] ({place}) actual" in text
-            assert "follows from the scale it was given" in text
+            assert "follows from the actual scale" in text
 
 
 class TestFaults:

@@ -152,4 +152,4 @@ def test_shifted_blocks_and_moved_ones() -> None:
     inputs["axis"] = 0
     y, mxscale = npu_quant.npu_dynamic_mx_quant(**inputs)
     causes = compare((y, mxscale[..., ::-1]), op=MX, inputs=inputs).output("mxscale").causes
-    assert causes == ("blocks are at other places: 0 is the golden's 1, 1 is the golden's 0",)
+    assert causes == ("blocks are in wrong places: 0 holds the golden's 1, 1 holds the golden's 0",)

@@ -81,5 +81,5 @@ def test_codes_are_named_though_half_of_their_columns_are_left_out() -> None:
     """Of these nothing is known: the call has 0 there."""
     device = devices.int8()
     comparison = device.compare(without(np.s_[500:])(device))
-    text = "columns 500 to 999 are left out of the greatest of each group"
+    text = "columns 500 to 999 are left out of the amax of each group"
     assert [output.causes for output in comparison.outputs] == [(text,), (text,)]

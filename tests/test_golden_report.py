@@ -64,7 +64,7 @@ class TestReport:
         assert "rounding explains 4" in text
         assert "only in row 7" in text
         assert "off_by_one" in text
-        assert "blind to this" in text
+        assert "despite this" in text
         assert "explain(" in lines[-1]
 
     def test_a_tie_says_how_near(self, x: Array) -> None:
@@ -85,7 +85,7 @@ class TestReport:
         assert refused.startswith(
             "DIFFERENT: follows npu_dynamic_quant with truncation, byte for byte\n"
         )
-        assert 'another function than the operator; if it is meant: variant="truncation"' in refused
+        assert 'if it is meant, pass variant="truncation"' in refused
         accepted = str(of(x, y, variant="truncation"))
         assert accepted.startswith(
             "OK (variant): follows npu_dynamic_quant with truncation, byte for byte\n"
@@ -98,11 +98,13 @@ class TestReport:
         actual[3, 5] += 1 if actual[3, 5] < 0 else -1
         text = as_line(compare(actual, golden, atol=1))
         assert text.startswith(
-            "OK (tolerated): 1 of 262,144 codes differs, by 1 of what atol=1, rtol=0 allows int8 "
+            "OK (tolerated): 1 of 262,144 codes differs, by 1 times what atol=1, rtol=0 allows int8 "
         )
-        assert "atol=1, rtol=0 kept: 1 of what it allows" in text
+        assert "atol=1, rtol=0 kept: the greatest error is 1 times the limit" in text
         assert "scale +1 % on one row: YES" in text
-        assert "exceeded: 2 of what it allows" in str(compare(actual, golden, atol=0.5))
+        assert "exceeded: the greatest error is 2 times the limit" in str(
+            compare(actual, golden, atol=0.5)
+        )
 
     def test_every_kind_has_its_own_words(self) -> None:
         golden = np.array([np.nan, np.inf, -np.inf, 1, 2], F32)
@@ -170,7 +172,7 @@ class TestReport:
             text = str(compare(one, other))
             assert text.startswith("DIFFERENT: may be rounding: each is one step (")
             assert "give op= and inputs= to learn whether it is rounding" in text
-            assert "blind" not in text
+            assert "despite" not in text
 
     @pytest.mark.parametrize("fault", ["a row", "many", "two steps", "a column", "NaN"])
     def test_what_is_no_rounding_is(self, x: Array, fault: str) -> None:

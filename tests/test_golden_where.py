@@ -202,16 +202,16 @@ class TestDiagnosis:
         actual = golden.copy()
         actual[[3, 9]] = golden[[9, 3]]
         assert "row" in self.note(actual, golden)
-        assert "3 is the golden's 9, 9 is the golden's 3" in self.note(actual, golden)
+        assert "3 holds the golden's 9, 9 holds the golden's 3" in self.note(actual, golden)
         actual[3, 3] += 1  # as a tie
-        assert "is the golden's" in self.note(actual, golden)
+        assert "holds the golden's" in self.note(actual, golden)
         actual[3:10, ::10] += 1
-        assert "is the golden's" not in self.note(actual, golden)
+        assert "holds the golden's" not in self.note(actual, golden)
         mask = golden > 50
         mask[0] = True
         forced = mask.copy()
         forced[[9, 11]] = True
-        assert "is the golden's" not in self.note(forced, mask)
+        assert "holds the golden's" not in self.note(forced, mask)
 
     @pytest.mark.parametrize(("shift", "words"), [(1, "right by 1 column"), (-3, "left by 3 col")])
     def test_a_shifted_row(self, golden: Array, shift: int, words: str) -> None:

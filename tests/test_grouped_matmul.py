@@ -199,7 +199,9 @@ class TestLists:
     def test_one_dtype_for_all(self) -> None:
         x, weight = X.astype(F32), WEIGHT[0].astype(F32)
         half = [a.astype(np.float16) for a in (x, weight)]
-        with pytest.raises(DTypeError, match=r"x\[1\] has dtype float32, expected that of x\[0\]"):
+        with pytest.raises(
+            DTypeError, match=r"x\[1\] has dtype float32, expected the dtype of x\[0\]"
+        ):
             npu_grouped_matmul([half[0], x], [half[1], weight])
 
     def test_results_share_no_memory(self) -> None:

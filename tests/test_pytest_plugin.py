@@ -221,7 +221,7 @@ class TestSummary:
     def test_the_table_on_demand(self, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "140")
         result = session(MIXED, "--npu-golden-summary")
-        tolerated = "1 of 3 values differs, by 0.25 of what atol=8, rtol=0 allows"
+        tolerated = "1 of 3 values differs, by 0.25 times what atol=8, rtol=0 allows"
         tie = "1 of 4 codes differs, each within 0.06 ulp of a tie"
         assert result.outlines[2:8] == [
             "    verdict    output of test                 found",

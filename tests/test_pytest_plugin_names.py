@@ -35,7 +35,7 @@ class TestStored:
     def test_two_of_one_of_the_given_names_too(self, session: Session) -> None:
         call = "npu_golden.stored((Y, WRONG), names=('a', 'a'))"
         result = session(f"def test_it(npu_golden): {call}", "--npu-golden-update", failed=1)
-        assert "ParamError: names has one twice: a, a." in text_of(result)
+        assert "ParamError: names has a name twice: a, a." in text_of(result)
 
     def test_one_that_is_not_there_takes_no_name(self, session: Session) -> None:
         source = "def test_it(npu_golden): npu_golden.stored({1: None, '1': Y})"

@@ -283,7 +283,7 @@ REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda torch: torch.ones(2, 4).to_mkldnn(),
         r"has layout torch\._mkldnn, .*to_dense",
     ),
-    "negated": (negated, r"is yet to be negated, .* Pass input\.resolve_neg\(\)\."),
+    "negated": (negated, r"has its negative bit set, .* Pass input\.resolve_neg\(\)\."),
     "quantized": (quantized, r"has dtype torch\.qint8, .* Pass input\.int_repr\(\)"),
     "conjugated": (
         lambda torch: torch.ones(2, 4).cfloat().conj(),
@@ -329,7 +329,7 @@ class TestErrors:
         with pytest.raises(ParamError, match="input has 9 dimensions, expected 2 to 8"):
             npu_quant.npu_dynamic_quant(x.reshape((1,) * 7 + (2, 4)))
         with pytest.raises(
-            DTypeError, match="smooth_scales has dtype float16, expected that of input"
+            DTypeError, match="smooth_scales has dtype float16, expected the dtype of input"
         ):
             npu_quant.npu_dynamic_quant(x, smooth_scales=torch.ones(4).half())
         with pytest.raises(DTypeError, match=r"out\[y\] has dtype float32, expected int8"):

@@ -65,6 +65,8 @@ class Text {
     return *this;
   }
 
+  friend Text operator+(Text text, const Text& more) { return text += more; }
+
   const std::vector<Part>& parts() const { return parts_; }
 
  private:

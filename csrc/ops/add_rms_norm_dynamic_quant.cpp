@@ -45,14 +45,15 @@ Status AddRmsNormDynamicQuant::check_attributes() {
   constexpr const char* kMask = "output_mask";
   if (output_mask.is_given() && output_mask.count != 2)
     return fault(name, Fault::attribute, {Argument(kMask)}, {"has length ", output_mask.count},
-                 {"expected 2, for y1 and y2"});
+                 {"expected 2: one bool for y1, one for y2"});
   if (!computes(0) && !computes(1))
     return refuse(kMask, "[False, False]", {"expected True for y1 or y2"});
   for (int branch = 0; branch < 2; ++branch)
     if (smooth_scales[branch].present && !computes(branch))
-      return fault(name, Fault::attribute, {Argument(kSmoothScales[branch])}, {"is given"},
-                   {"expected None: y", branch + 1, " is not computed"},
-                   output_mask.is_given() ? "" : "It needs smooth_scale1, or an output_mask.");
+      return fault(
+          name, Fault::attribute, {Argument(kSmoothScales[branch])}, {"is given"},
+          {"expected None: y", branch + 1, " is not computed"},
+          output_mask.is_given() ? "" : "To compute y2, pass smooth_scale1 too, or output_mask.");
   return check_format_in(name, "y_dtype", dst_dtype, kCodeFormats);
 }
 

@@ -48,8 +48,7 @@ Status AddRmsNormQuant::check_quantizer_shape(const char* argument, const Tensor
   for (int i = 0; i < last; ++i) ones = ones && view.shape.dims[i] == 1;
   if (ones) return {};
   return wrong_shape(name, argument, view,
-                     {"expected that of ", Argument("gamma"), ", ", gamma.shape,
-                      ", its last axis or one element"});
+                     "expected " + the_shape({"gamma", gamma}) + ", its last axis, or one element");
 }
 
 Status AddRmsNormQuant::check_shapes() {

@@ -37,7 +37,7 @@ Status AntiMxQuant::check_ranks(const Inputs& given) const {
   NPU_QUANT_RETURN_IF_ERROR(Op::check_ranks(given));
   if (mxscale.rank == x.rank + 1) return {};
   return fault(name, Fault::rank, {Argument("mxscale")}, {"has ", dimensions(mxscale.rank)},
-               {"expected ", x.rank + 1, " for ", Argument("x"), " of ", x.rank});
+               Text{"expected ", x.rank + 1} + has_rank({"x", x}));
 }
 
 void AntiMxQuant::plan_outputs() {

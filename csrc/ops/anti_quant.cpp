@@ -35,8 +35,8 @@ Status AntiQuant::check_ranks(const Inputs& given) const {
   if (scale.rank == 1 || scale.rank == x.rank) return {};
   Text allowed = "expected 1";
   if (x.rank > 1) allowed += {" or ", x.rank};
-  allowed += {" for ", Argument("x"), " of ", x.rank};
-  return fault(name, Fault::rank, {Argument("scale")}, {"has ", dimensions(scale.rank)}, allowed,
+  return fault(name, Fault::rank, {Argument("scale")}, {"has ", dimensions(scale.rank)},
+               allowed + has_rank({"x", x}),
                scale.rank == 0 ? "Give it an axis with scale.reshape(1)." : "");
 }
 
@@ -53,12 +53,7 @@ Status AntiQuant::check_attributes() {
   if (sqrt_mode && is_float(codes_))
     return refuse("sqrt_mode", "true", {"expected false for ", Argument("x"), " of ", codes_});
   if (src_dtype.is_default || src_dtype.format == codes_) return {};
-  Text allowed{"expected ", Nothing(), " or "};
-  if (format_of(x.dtype) == codes_)
-    allowed += {"that of ", Argument("x"), ", ", DTypeOf(x)};
-  else
-    allowed += {codes_, ", which ", Argument("x"), " of ", DTypeOf(x), " holds"};
-  return refuse("src_dtype", src_dtype.came(), allowed);
+  return refuse("src_dtype", src_dtype.came(), none_or_held({"x", x}, codes_));
 }
 
 // One element, or as many as the last axis of y has, or the one before it.

@@ -32,7 +32,7 @@ Status AscendQuant::check_axis() {
   }
   NPU_QUANT_RETURN_IF_ERROR(check_channel_axis(name, axis, self, "self", channel_axis_));
   if (channel_axis_ >= self.rank - 2) return {};
-  return refuse("axis", axis, {"expected one of the last two of ", Argument("self")});
+  return refuse("axis", axis, {"expected one of the last two axes of ", Argument("self")});
 }
 
 Status AscendQuant::check_shapes() {
@@ -58,8 +58,8 @@ Status AscendQuant::check_last_axis_parameters() const {
     const bool fits = (length == 1 || length == last(self)) && length == last(scales);
     if (fits && view.shape.size() == length && view.rank <= std::max(1, self.rank)) return {};
     return wrong_shape(name, argument, view,
-                       {"expected 1 or ", last(self),
-                        " along the last axis, ones before it, and the same for both"});
+                       {"expected length 1 or ", last(self),
+                        " along the last axis, length 1 along the others, and the same for both"});
   };
   NPU_QUANT_RETURN_IF_ERROR(check("scales", scales));
   return zero_points.present ? check("zero_points", zero_points) : Status{};

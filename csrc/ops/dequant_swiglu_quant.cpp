@@ -39,7 +39,7 @@ Status DequantSwigluQuant::check_dtypes(const npu_quant::Inputs& given) const {
   NPU_QUANT_RETURN_IF_ERROR(Op::check_dtypes(given));
   if (x.dtype != DType::int32 || weight_scale.present) return {};
   return fault(name, Fault::dtype, {Argument("weight_scale")}, {"is ", Nothing()},
-               {"expected ", DType::float32, ", as ", Argument("x"), " is ", DType::int32});
+               {"expected ", DType::float32, ": ", Argument("x"), " is ", DType::int32});
 }
 
 void DequantSwigluQuant::plan_outputs() {
@@ -57,7 +57,7 @@ Status DequantSwigluQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_round_mode());
   if (activate_dim != -1 && activate_dim != x.rank - 1)
     return refuse("activate_dim", activate_dim,
-                  {"available: -1 or ", x.rank - 1, ", the last axis"});
+                  {"available: -1 or ", x.rank - 1, " (the last axis)"});
   NPU_QUANT_RETURN_IF_ERROR(check_glu());
   return check_places();
 }
@@ -122,7 +122,7 @@ Status DequantSwigluQuant::check_shapes() {
   const int64_t rows = rows_of(x.shape).size();
   if (activation_scale.present && activation_scale.shape.size() != rows)
     return wrong_shape(name, "activation_scale", activation_scale,
-                       {"expected ", rows, " elements: ", Argument("x"), " has so many rows"});
+                       {"expected ", rows, " elements, one for each row of ", Argument("x")});
   NPU_QUANT_RETURN_IF_ERROR(of_x.check("bias", bias));
   const GroupShapes of_y{name, "elements of a row of y", groups, columns / 2, true};
   NPU_QUANT_RETURN_IF_ERROR(of_y.check("quant_scale", quant_scale));

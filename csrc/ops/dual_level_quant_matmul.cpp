@@ -54,8 +54,8 @@ class DualLevelProduct final : public Products {
 }  // namespace
 
 Inputs DualLevelQuantMatmul::inputs() {
-  static constexpr const char kCodes[] = "It holds two codes along k in a byte.",
-                              kBlocks[] = "Bytes of two blocks of 32 are its last axis.";
+  static constexpr const char kCodes[] = "Each byte holds two codes along k.",
+                              kBlocks[] = "Its last axis holds the bytes of two blocks of 32.";
   static constexpr DType kBytes[] = {DType::uint8},
                          kPowers[] = {DType::uint8, DType::float8_e8m0fnu};
   static constexpr Takes of_codes = one_of(kBytes).ranks(2, 2, kCodes),
@@ -92,15 +92,17 @@ Status DualLevelQuantMatmul::check_shapes() {
   const int64_t m = x1.shape.dims[0], n = x2.shape.dims[0], k = depth_of(x1);
   const NamedView of_x1{"x1", x1}, of_x2{"x2", x2};
   if (x2.shape.dims[1] != x1.shape.dims[1])
-    return wrong_shape(name, "x2", x2,
-                       {"expected (n, ", x1.shape.dims[1], "), as many codes in a row as ",
-                        Argument("x1"), " of shape ", x1.shape, " has"});
+    return wrong_shape(
+        name, "x2", x2,
+        Text{"expected (n, ", x1.shape.dims[1], "), with rows as long as in "} + with_shape(of_x1));
   NPU_QUANT_RETURN_IF_ERROR(check_product_size(name, of_x1, of_x2, n));
   const auto check_level = [&](const char* argument, const TensorView& view, const Shape& expected,
                                const NamedView& of) -> Status {
     if (view.shape == expected) return {};
-    Text allowed{"expected ", expected, ": an element for each ", kLevel0, " codes along k of "};
-    return wrong_shape(name, argument, view, allowed += with_shape(of));
+    return wrong_shape(
+        name, argument, view,
+        Text{"expected ", expected, ": an element for each ", kLevel0, " codes along k of "} +
+            with_shape(of));
   };
   const int64_t levels = ceil_div(k, kLevel0);
   NPU_QUANT_RETURN_IF_ERROR(

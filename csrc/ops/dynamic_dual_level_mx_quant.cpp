@@ -33,7 +33,7 @@ void DynamicDualLevelMxQuant::plan_outputs() {
 Status DynamicDualLevelMxQuant::check_attributes() {
   if (smooth_scale.present)
     return fault(name, Fault::attribute, {Argument("smooth_scale")}, {"is given"},
-                 {"expected ", Nothing(), ": it is not available"});
+                 {"expected ", Nothing(), ": ", Argument("smooth_scale"), " is not available"});
   return check_codes();
 }
 

@@ -35,7 +35,7 @@ Status DynamicMxQuant::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_bound(name, "max_low_bound", max_low_bound));
   if (max_low_bound == 0 || scale_alg == 1) return {};
   return refuse("max_low_bound", to_string(max_low_bound),
-                {"available: 0.0 (it belongs to ", Argument("scale_alg"), " 1)"});
+                {"available: 0.0 (other values need ", Argument("scale_alg"), " 1)"});
 }
 
 Status DynamicMxQuant::run(const TensorView* out) const {

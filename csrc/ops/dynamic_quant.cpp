@@ -88,7 +88,8 @@ Status DynamicQuant::check_shapes() {
   if (group_index.present)
     allowed += {": a row for each entry of ", Argument("group_index")};
   else
-    allowed += {of_channels ? ": axis -2 of " : ": the last axis of ", Argument("input")};
+    allowed +=
+        {": the length of ", of_channels ? "axis -2 of " : "the last axis of ", Argument("input")};
   return wrong_shape(name, "smooth_scales", smooth_scales, allowed);
 }
 

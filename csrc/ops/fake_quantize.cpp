@@ -123,8 +123,8 @@ Status FakeQuantize::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_limit(name, "zero_point", zero_point_number));
   if (zero_point_number >= quant_min && zero_point_number <= quant_max) return {};
   return refuse("zero_point", zero_point_number,
-                {"expected ", Argument("quant_min"), " to ", Argument("quant_max"), ", ",
-                 range(quant_min, quant_max)});
+                {"expected ", Argument("quant_min"), " to ", Argument("quant_max"), " (",
+                 range(quant_min, quant_max), ")"});
 }
 
 Status FakeQuantize::check_shapes() {
@@ -193,8 +193,10 @@ Status FakeQuantize::check_zero_points(const Parameter& taken) const {
       held.greatest <= static_cast<float>(high))
     return {};
   Text came = "holds a value outside ";
-  if (!is_float) came += {Argument("quant_min"), " to ", Argument("quant_max"), ", "};
-  came += {range(low, high)};
+  if (is_float)
+    came += {range(low, high)};
+  else
+    came += {Argument("quant_min"), " to ", Argument("quant_max"), " (", range(low, high), ")"};
   return fault(name, Fault::attribute, {Argument("zero_point")}, came);
 }
 

@@ -33,10 +33,9 @@ Status GroupQuant::check_shapes() {
   NPU_QUANT_RETURN_IF_ERROR(check_group_count(name, "group_index", group_index));
   const Shape expected{2, {group_index.shape.dims[0], x.shape.dims[1]}};
   if (scale.shape != expected)
-    return wrong_shape(
-        name, "scale", scale,
-        {"expected ", expected, ": a row for each entry of ", Argument("group_index"),
-         ", of as many as ", Argument("x"), " has columns"});
+    return wrong_shape(name, "scale", scale,
+                       {"expected ", expected, ": a row for each entry of ",
+                        Argument("group_index"), ", a column for each column of ", Argument("x")});
   if (!offset.present || offset.shape.size() == 1) return {};
   return wrong_shape(name, "offset", offset, "expected one element");
 }

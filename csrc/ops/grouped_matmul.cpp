@@ -183,13 +183,13 @@ Status GroupedMatmul::check_group_type() const {
                   "expected -1 (no groups), 0 (groups of rows) or 2 (groups of columns of x)");
   if (splits_k() && (form() != Form::plain || is_stack() || entries > 1))
     return refuse("group_type", group_type,
-                  {"expected -1 or 0, but for one x and one weight of floats, of rank 2"});
+                  "expected -1 or 0: 2 needs one x and one weight, floats of 2 dimensions");
   if (splits_k() && split_item < 2)
     return refuse("split_item", split_item,
                   {"expected 2 or 3 with ", Argument("group_type"), " 2"});
   if (group_type == -1 && (is_stack() || shares_x_))
     return refuse("group_type", group_type,
-                  {"expected 0, as one ", Argument("x"), " is for several weights"});
+                  {"expected 0: one ", Argument("x"), " goes with several weights"});
   const bool needs_list = is_stack() || shares_x_ || splits_k();
   if (group_list.present ? group_type >= 0 : !needs_list) return {};
   return fault(name, Fault::attribute, {Argument("group_list")},
@@ -231,9 +231,9 @@ Status GroupedMatmul::check_named(const char* attribute, const DTypeRequest& ask
   const bool is_power = view.dtype == DType::uint8 && (which == kScale || which == kTokens);
   const Format held = is_power ? Format::float8_e8m0fnu : codes_of(view);
   if (view.present && (asked.format == held || asked.format == format_of(view.dtype))) return {};
-  Text allowed{"expected ", Nothing()};
-  if (view.present) allowed += {" or ", held, ", which ", Argument(named(which)), " holds"};
-  return refuse(attribute, asked.came(), allowed);
+  return refuse(
+      attribute, asked.came(),
+      view.present ? none_or_held({named(which), view}, held) : Text{"expected ", Nothing()});
 }
 
 // A parameter of that shape for each weight: a stack of weights has a stack of them.
@@ -245,9 +245,9 @@ Status GroupedMatmul::check_parameter(Named which, const TensorView& view, Shape
     expected.dims[0] = weight.shape.dims[0];
   }
   if (view.shape == expected) return {};
-  return wrong_shape(name, named(which), view,
-                     {"expected ", expected, ": ", meaning, ", for ", Argument(named(kWeight)),
-                      " of shape ", weight.shape});
+  return wrong_shape(
+      name, named(which), view,
+      Text{"expected ", expected, ": ", meaning, ", for "} + with_shape({named(kWeight), weight}));
 }
 
 // One row for each group of as many k, of which there may be any number that divides k.
@@ -256,8 +256,8 @@ Status GroupedMatmul::check_groups_of_k(Named which, const TensorView& view) con
       view.present && view.rank > is_stack() + 1 ? view.shape.dims[is_stack()] : 1;
   if (parts < 1 || k() % parts != 0)
     return wrong_shape(name, named(which), view,
-                       {"expected a number of rows that divides ", k(), ", the k of ",
-                        Argument(named(kX)), " of shape ", x.shape});
+                       Text{"expected a number of rows that divides ", k(), ", the k of "} +
+                           with_shape({named(kX), x}));
   return check_parameter(which, view, {2, {parts, matrix_.n}},
                          "a row for each group of k, an element for each column");
 }
@@ -268,7 +268,7 @@ Status GroupedMatmul::check_scales() const {
   NPU_QUANT_RETURN_IF_ERROR(check_parameter(kBias, bias, columns, kColumns));
   if (form() == Form::mx)
     return check_parameter(kScale, scale, {3, {ceil_div(k(), kPairedBlocks), matrix_.n, 2}},
-                           "two bytes for each 64 k");
+                           "two bytes for each 64 elements along k");
   if (form() == Form::a8w8) return check_parameter(kScale, scale, columns, kColumns);
   if (form() != Form::antiquant) return check_groups_of_k(kScale, scale);
   const bool has_rows = antiquant_scale.rank > is_stack() + 1 && weight.dtype != DType::int8;
@@ -314,7 +314,8 @@ Status GroupedMatmul::check_list_shape() const {
                     (splits_k() || has_indices || length == count);
   if (fits) return {};
   if (splits_k()) return wrong_shape(name, "group_list", group_list, "expected one axis");
-  const Text pairs{"expected (n, 2) with n from 1 to ", count, ": an index and a count each"},
+  const Text pairs{"expected (n, 2) with n from 1 to ", count,
+                   ": each row holds the index of a weight and its number of rows"},
       entries_each{"expected ", Shape{1, {count}}, ": an entry for each weight"};
   return wrong_shape(name, "group_list", group_list, has_indices ? pairs : entries_each);
 }

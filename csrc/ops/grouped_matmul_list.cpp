@@ -10,8 +10,8 @@ Status GroupedMatmul::check_beside(const GroupedMatmul& first) const {
       check_same_dtype(name, named(kWeight), weight, first.named(kWeight), first.weight));
   if (split_item < 2 || matrix_.n == first.matrix_.n) return {};
   return wrong_shape(name, named(kWeight), weight,
-                     {"expected ", first.matrix_.n, " columns of the product, as of ",
-                      Argument(first.named(kWeight)), ": they are one result"});
+                     {"expected ", first.matrix_.n, " columns of the product, as many as with ",
+                      Argument(first.named(kWeight)), ": all products share one result"});
 }
 
 void GroupedMatmul::take_own_rows(const ProductGroup& rows) {

@@ -33,7 +33,7 @@ Status GroupedMatmulSwigluQuant::check_dtypes(const npu_quant::Inputs& given) co
   NPU_QUANT_RETURN_IF_ERROR(Op::check_dtypes(given));
   if (!is_int4() || bias.present) return {};
   return fault(name, Fault::dtype, {Argument("bias")}, {"is ", Nothing()},
-               {"expected ", DType::float32, ", as ", Argument("weight"), " is ", DTypeOf(weight)});
+               {"expected ", DType::float32, ": ", Argument("weight"), " is ", DTypeOf(weight)});
 }
 
 void GroupedMatmulSwigluQuant::plan_outputs() {
@@ -69,7 +69,7 @@ Status GroupedMatmulSwigluQuant::check_shapes() {
       find_code_matrix(name, "weight", weight, matrix_.codes, x.shape.dims[1], {"x", x}, matrix));
   if (matrix_.n % 2 != 0)
     return wrong_shape(name, "weight", weight,
-                       "expected an even number of columns, of which halves are multiplied");
+                       "expected an even number of columns: the operator multiplies their halves");
   NPU_QUANT_RETURN_IF_ERROR(check_product_size(name, {"x", x}, {"weight", weight}, matrix_.n));
   NPU_QUANT_RETURN_IF_ERROR(check_group_count(name, "group_list", group_list));
   const Shape each{1, {experts()}}, of_columns{2, {experts(), matrix_.n}};

@@ -68,8 +68,8 @@ Status GroupedMatmulSwigluQuantV2::check_dtypes(const npu_quant::Inputs& given) 
   NPU_QUANT_RETURN_IF_ERROR(Op::check_dtypes(given));
   if (form() != Form::int8_by_int4 || weight_assist_matrix.present) return {};
   return fault(name, Fault::dtype, {Argument("weight_assist_matrix")}, {"is ", Nothing()},
-               {"expected ", DType::float32, ", as ", Argument("x"), " is ", DTypeOf(x), " and ",
-                Argument("weight"), " ", DTypeOf(weight)});
+               {"expected ", DType::float32, ": ", Argument("x"), " is ", DTypeOf(x), " and ",
+                Argument("weight"), " is ", DTypeOf(weight)});
 }
 
 void GroupedMatmulSwigluQuantV2::plan_outputs() {
@@ -100,7 +100,7 @@ Status GroupedMatmulSwigluQuantV2::check_places() const {
   if (weight_assist_matrix.present && form() != Form::int8_by_int4)
     return misplaced("weight_assist_matrix",
                      {"expected ", Nothing(), ": ", Argument("x"), " is ", DTypeOf(x), " and ",
-                      Argument("weight"), " ", DTypeOf(weight)});
+                      Argument("weight"), " is ", DTypeOf(weight)});
   if (bias.present) return misplaced("bias", {"expected ", Nothing()});
   return {};
 }
@@ -140,9 +140,7 @@ Status GroupedMatmulSwigluQuantV2::check_named() const {
     const Format codes = view.dtype == DType::uint8 ? Format::float8_e8m0fnu : codes_of(view);
     if (asked.is_default || asked.format == codes || asked.format == format_of(view.dtype))
       continue;
-    return refuse(attribute, asked.came(),
-                  {"expected ", Nothing(), " or ", codes, ", which ", Argument(argument), " of ",
-                   DTypeOf(view), " holds"});
+    return refuse(attribute, asked.came(), none_or_held({argument, view}, codes));
   }
   return {};
 }
@@ -158,7 +156,7 @@ Status GroupedMatmulSwigluQuantV2::check_shapes() {
       find_code_matrix(name, "weight", weight, matrix_.codes, k(), {"x", x}, matrix));
   if (matrix_.n % 2 != 0)
     return wrong_shape(name, "weight", weight,
-                       "expected an even number of columns, of which halves are multiplied");
+                       "expected an even number of columns: the operator multiplies their halves");
   NPU_QUANT_RETURN_IF_ERROR(check_product_size(name, {"x", x}, {"weight", weight}, matrix_.n));
   NPU_QUANT_RETURN_IF_ERROR(check_scales());
   NPU_QUANT_RETURN_IF_ERROR(check_group_count(name, "group_list", group_list));
@@ -169,10 +167,10 @@ Status GroupedMatmulSwigluQuantV2::check_shapes() {
                         " of shape ", weight.shape});
   const Shape of_unit{2, {experts(), matrix_.n / 2}};
   if (smooth_scale.present && smooth_scale.shape != each && smooth_scale.shape != of_unit)
-    return wrong_shape(
-        name, "smooth_scale", smooth_scale,
-        {"expected ", of_unit, " or ", each, ": an element for each column of y, ",
-         "or one, for each group of ", Argument("weight"), " of shape ", weight.shape});
+    return wrong_shape(name, "smooth_scale", smooth_scale,
+                       Text{"expected ", of_unit, " or ", each, ": for each group of "} +
+                           with_shape({"weight", weight}) +
+                           ", an element for each column of y or one for all");
   if (!weight_assist_matrix.present || weight_assist_matrix.shape == of_columns) return {};
   return wrong_shape(name, "weight_assist_matrix", weight_assist_matrix,
                      {"expected ", of_columns, ": an element for each column of each matrix of ",

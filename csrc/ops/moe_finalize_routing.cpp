@@ -40,7 +40,7 @@ Status MoeFinalizeRouting::check_attributes() {
     return refuse("k", k, {"expected 1 or more without ", Argument("scales")});
   if (!bias.present || export_for_source_row.present) return {};
   return fault(name, Fault::attribute, {Argument("export_for_source_row")}, {"is ", Nothing()},
-               {"expected the expert of each row with ", Argument("bias")});
+               {"expected an array with ", Argument("bias"), ": it holds the expert of each row"});
 }
 
 Status MoeFinalizeRouting::check_matrix(const char* argument, const TensorView& view, int64_t rows,
@@ -68,7 +68,7 @@ Status MoeFinalizeRouting::check_shapes() {
                         Argument("expanded_src_to_dst_row")});
   if (!scales.present && entries % k != 0)
     return wrong_shape(name, "expanded_src_to_dst_row", expanded_src_to_dst_row,
-                       {"expected a multiple of ", Argument("k"), ", ", k});
+                       {"expected a multiple of ", Argument("k"), " (", k, ")"});
   NPU_QUANT_RETURN_IF_ERROR(
       check_matrix("export_for_source_row", export_for_source_row, tokens, terms()));
   return check_fits(name, "expanded_permuted_rows", expanded_permuted_rows, y);
@@ -83,7 +83,7 @@ Status MoeFinalizeRouting::take_rows(Rows& rows) const {
   const Shape& of = expanded_permuted_rows.shape;
   const int64_t all = has_slots() ? of.dims[0] * of.dims[1] : of.dims[0];
   Text of_slots{": a row of ", Argument("expanded_permuted_rows")};
-  if (has_slots()) of_slots += {", or -1: none"};
+  if (has_slots()) of_slots += {", or -1 for none"};
   NPU_QUANT_RETURN_IF_ERROR(copy_indices(name, "expanded_src_to_dst_row", expanded_src_to_dst_row,
                                          has_slots() ? -1 : 0, all - 1, of_slots, rows.slots));
   if (!bias.present) return {};

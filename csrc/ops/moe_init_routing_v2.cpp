@@ -121,11 +121,12 @@ Status MoeInitRoutingV2::check_range() const {
   };
   if (range.count != 0 && range.count != 2)
     return wrong({"has ", range.count, range.count == 1 ? " entry" : " entries"},
-                 "expected none, or 2: the first expert and the one behind the last");
+                 "expected 0, or 2: the first expert and the expert after the last");
   if (range.count == 0) return {};
   const Text came{"is [", range.each[0], ", ", range.each[1], "]"};
   if (range.each[0] < 0 || range.each[0] >= range.each[1] || range.each[1] > expert_num)
-    return wrong(came, {"expected 0 <= start < end <= ", expert_num, ", ", Argument("expert_num")});
+    return wrong(came,
+                 {"expected 0 <= start < end <= ", expert_num, " (", Argument("expert_num"), ")"});
   if (!is_dropping() || (range.each[0] == 0 && range.each[1] == expert_num)) return {};
   return wrong(came,
                {"expected [0, ", expert_num, "] or none with ", Argument("drop_pad_mode"), " 1"});
@@ -167,7 +168,7 @@ Status MoeInitRoutingV2::check_shapes() {
   const int64_t rows = x.shape.dims[0], columns = x.shape.dims[1];
   if (expert_idx.shape.dims[0] != rows)
     return wrong_shape(name, "expert_idx", expert_idx,
-                       {"expected (", rows, ", K): a row for each of ", Argument("x")});
+                       {"expected (", rows, ", K): a row for each row of ", Argument("x")});
   if (expert_idx.shape.size() > kMostRows)
     return wrong_shape(name, "expert_idx", expert_idx,
                        {"expected at most ", kMostRows, " elements"});
@@ -190,7 +191,7 @@ Status MoeInitRoutingV2::check_scale() const {
     if (found == row || found == all) return {};
     return wrong_shape(name, "scale", scale,
                        {"expected ", row, " or ", all,
-                        ": a factor for each column, of all experts or ", "of each in the range"});
+                        ": a factor for each column, for all experts or for each in the range"});
   }
   if (scale.dtype == DType::uint8) {
     if (scale.rank == 3 && found.dims[0] == rows && found.dims[2] == 2)

@@ -46,9 +46,9 @@ Status MoeTokenPermute::check_attributes() { return check_padded_mode(name, padd
 Status MoeTokenPermute::check_shapes() {
   const int64_t count = tokens.shape.dims[0];
   if (indices.shape.dims[0] != count)
-    return wrong_shape(
-        name, "indices", indices,
-        {"expected (", count, ",) or (", count, ", K): a row for each of ", Argument("tokens")});
+    return wrong_shape(name, "indices", indices,
+                       {"expected (", count, ",) or (", count, ", K): a row for each row of ",
+                        Argument("tokens")});
   if (indices.shape.size() > kMostRows)
     return wrong_shape(name, "indices", indices, {"expected at most ", kMostRows, " elements"});
   return check_fits(name, "tokens", tokens, {2, {rows(), tokens.shape.dims[1]}});
@@ -102,7 +102,7 @@ Status MoeTokenUnpermute::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_padded_mode(name, padded_mode));
   if (!restore_shape.is_given()) return {};
   return refuse("restore_shape", "given",
-                {"expected ", Nothing(), ", as ", Argument("padded_mode"), " is False"});
+                {"expected ", Nothing(), ": ", Argument("padded_mode"), " is False"});
 }
 
 Status MoeTokenUnpermute::check_shapes() {
@@ -115,9 +115,10 @@ Status MoeTokenUnpermute::check_shapes() {
 }
 
 Status MoeTokenUnpermute::take_indices(Numbers& rows) const {
-  return copy_indices(name, "sorted_indices", sorted_indices, 0, INT64_MAX,
-                      {": a row of ", Argument("permuted_tokens"), ", or none beyond the last"},
-                      rows);
+  return copy_indices(
+      name, "sorted_indices", sorted_indices, 0, INT64_MAX,
+      {": a row of ", Argument("permuted_tokens"), ", or for none a number beyond the last row"},
+      rows);
 }
 
 Status MoeTokenUnpermute::check_elements() const {

@@ -96,7 +96,7 @@ Status QuantMatmul::check_dtypes(const npu_quant::Inputs& given) const {
   if (sums() == Sums::shifted_groups && !offset.present) needed = "offset";
   if (needed == nullptr) return {};
   return fault(name, Fault::dtype, {Argument(needed)}, {"is ", Nothing()},
-               {"expected an array: ", Argument("scale"), " lies in groups along k"});
+               {"expected an array: ", Argument("scale"), " has groups along k"});
 }
 
 void QuantMatmul::plan_outputs() {
@@ -132,12 +132,11 @@ Status QuantMatmul::check_named(const char* attribute, const DTypeRequest& named
   if (named.is_default) return {};
   if (!view.present)
     return refuse(attribute, named.came(),
-                  {"expected ", Nothing(), ", as ", Argument(argument), " is"});
+                  {"expected ", Nothing(), ": ", Argument(argument), " is ", Nothing()});
   if (named.format == format_of(view.dtype) || is_among(named.format, also)) return {};
   Text allowed{"expected ", Nothing()};
   for (const Format one : also) allowed += {", ", one};
-  allowed += {" or that of ", Argument(argument), ", ", DTypeOf(view)};
-  return refuse(attribute, named.came(), allowed);
+  return refuse(attribute, named.came(), allowed + " or " + the_dtype({argument, view}));
 }
 
 // Of bytes the format has to be said.
@@ -152,8 +151,8 @@ Status QuantMatmul::check_codes(const char* attribute, const DTypeRequest& named
   const auto held = sums() == Sums::mx ? kFloat4 : kHifloat8;
   if (!named.is_default && named.format == *held) return {};
   return refuse(attribute, named.came(),
-                {"expected ", *held, ", which ", Argument(argument), " of ", DTypeOf(view),
-                 " holds, as ", Argument("scale"), " is ", DTypeOf(scale)});
+                Text{"expected ", *held} + holds({argument, view}, *held) +
+                    Text{" if ", Argument("scale"), " is ", DTypeOf(scale)});
 }
 
 Status QuantMatmul::check_group_sizes() const {
@@ -162,8 +161,8 @@ Status QuantMatmul::check_group_sizes() const {
   if (!group_sizes.is_given()) {
     if (made != Sums::shifted_groups) return {};
     return refuse("group_sizes", Nothing(),
-                  {"expected [0, 0, g], g a divisor of ", matrix_.k, ": ", Argument("scale"),
-                   " lies in groups of g along k"});
+                  {"expected [0, 0, g] where g divides ", matrix_.k, ": ", Argument("scale"),
+                   " has groups of g along k"});
   }
   if (made == Sums::whole || made == Sums::blocks)
     return fault(name, Fault::attribute, {Argument("group_sizes")}, {"is given"},
@@ -177,20 +176,19 @@ Status QuantMatmul::check_group_sizes() const {
   if (fits && (m == 0 || m == 1) && (n == 0 || n == 1)) return {};
   if (last > 0) return refuse("group_sizes", written(group_sizes), {"expected [1, 1, ", last, "]"});
   return refuse("group_sizes", written(group_sizes),
-                {"expected [0, 0, g], g a divisor of ", matrix_.k, ", which is k"});
+                {"expected [0, 0, g] where g divides k (", matrix_.k, ")"});
 }
 
 Status QuantMatmul::misplaced(const char* argument, const TensorView& view, const Text& why) const {
   if (!view.present) return {};
-  Text allowed{"expected ", Nothing()};
-  allowed += why;
-  return fault(name, Fault::attribute, {Argument(argument)}, {"is given"}, allowed);
+  return fault(name, Fault::attribute, {Argument(argument)}, {"is given"},
+               Text{"expected ", Nothing()} + why);
 }
 
 // Arguments that have no meaning here.
 Status QuantMatmul::check_places() const {
   const Text of_values{" for results of ", values()},
-      of_groups{" where ", Argument("scale"), " lies in groups along k"};
+      of_groups{" where ", Argument("scale"), " has groups along k"};
   const bool is_float = values() != Format::int8 && values() != Format::int32;
   if (!is_by_groups()) {
     if (values() != Format::int8) NPU_QUANT_RETURN_IF_ERROR(misplaced("offset", offset, of_values));
@@ -202,7 +200,7 @@ Status QuantMatmul::check_places() const {
   } else {
     NPU_QUANT_RETURN_IF_ERROR(misplaced("bias", bias, of_groups));
   }
-  return misplaced("y_scale", y_scale, {": it is not available"});
+  return misplaced("y_scale", y_scale, {": ", Argument("y_scale"), " is not available"});
 }
 
 Status QuantMatmul::check_attributes() {
@@ -227,9 +225,9 @@ Status QuantMatmul::check_factors() {
       find_code_matrix(name, "x2", x2, matrix_.codes, matrix_.k, {"x1", x1}, found));
   NPU_QUANT_RETURN_IF_ERROR(check_batches(name, "x1", x1, "x2", x2));
   if (fits_) return {};
-  return wrong_shape(name, "x2", x2,
-                     {"expected a product of at most ", kMost, " elements with ", Argument("x1"),
-                      " of ", x1.shape});
+  return wrong_shape(
+      name, "x2", x2,
+      Text{"expected at most ", kMost, " elements in the product with "} + with_shape({"x1", x1}));
 }
 
 Status QuantMatmul::check_parameters() const {

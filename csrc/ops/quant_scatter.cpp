@@ -23,7 +23,7 @@ Inputs QuantScatter::inputs() {
                          kUpdates[] = {DType::float16, DType::bfloat16},
                          kScales[] = {DType::float32, DType::bfloat16},
                          kZeroPoints[] = {DType::int32, DType::bfloat16};
-  static constexpr const char* kAxes = "Its first axis are batches, its last one channels.";
+  static constexpr const char* kAxes = "Its first axis holds batches, its last axis channels.";
   static constexpr const char* kOnePerChannel = "It holds one element per channel.";
   static constexpr Takes
       of_self = one_of(kSelf).ranks(3, kMaxRank, kAxes),
@@ -65,19 +65,20 @@ Status QuantScatter::check_axes() {
   const int last = self.rank - 1;
   NPU_QUANT_RETURN_IF_ERROR(check_channel_axis(name, axis, self, "self", place_));
   if (place_ == 0 || place_ == last)
-    return refuse("axis", axis, {"expected neither the first nor the last of ", Argument("self")});
+    return refuse("axis", axis,
+                  {"expected neither the first nor the last axis of ", Argument("self")});
   if (quant_axis == -1 || quant_axis == last) return {};
   return refuse("quant_axis", quant_axis,
-                {"available: -1 or ", last, ", the last of ", Argument("self")});
+                {"available: -1 or ", last, " (the last axis of ", Argument("self"), ")"});
 }
 
 Status QuantScatter::check_codes() const {
   NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, kScattered));
   if (codes_in(self.dtype) == codes()) return {};
   const Part came = dst_type.is_default ? Nothing() : dst_type.came();
-  return refuse("dst_type", came,
-                {"expected ", codes_in(self.dtype), ", which ", Argument("self"), " of ",
-                 DTypeOf(self), " holds"});
+  return refuse(
+      "dst_type", came,
+      Text{"expected ", codes_in(self.dtype)} + holds({"self", self}, codes_in(self.dtype)));
 }
 
 Status QuantScatter::check_shapes() {
@@ -88,13 +89,13 @@ Status QuantScatter::check_shapes() {
     fits = own == all || (own < all && (i == 0 || i == place_));
   }
   if (!fits)
-    return wrong_shape(name, "updates", updates,
-                       {"expected ", self.shape, ", that of ", Argument("self"),
-                        ", or less along axes 0 and ", axis});
+    return wrong_shape(
+        name, "updates", updates,
+        "expected " + the_shape({"self", self}) + Text{", or less along axes 0 and ", axis});
   if (indices.shape.dims[0] != slabs || (indices.rank == 2 && indices.shape.dims[1] != 2))
     return wrong_shape(name, "indices", indices,
-                       {"expected (", slabs, ",) or (", slabs, ", 2): an entry for each place on ",
-                        "the first axis of ", Argument("updates")});
+                       {"expected (", slabs, ",) or (", slabs, ", 2): an entry for each index ",
+                        "of the first axis of ", Argument("updates")});
   NPU_QUANT_RETURN_IF_ERROR(check_per_channel("quant_scales", quant_scales));
   return quant_zero_points.present ? check_per_channel("quant_zero_points", quant_zero_points)
                                    : Status{};
@@ -104,7 +105,7 @@ Status QuantScatter::check_per_channel(const char* argument, const TensorView& p
   if (parameter.shape.size() == channels()) return {};
   return wrong_shape(
       name, argument, parameter,
-      {"expected ", channels(), " elements: the last axis of ", Argument("updates")});
+      {"expected ", channels(), " elements: the length of the last axis of ", Argument("updates")});
 }
 
 // Where updates[i] goes, for each i.
@@ -135,7 +136,7 @@ Status QuantScatter::find_slabs(std::unique_ptr<Slab[]>& slabs) const {
       Text subject{Argument("indices"), "[", i};
       if (is_pair) subject += {", ", column};
       return fault(name, Fault::attribute, subject += {"]"}, {"is ", index},
-                   {"expected 0 to ", last, ": where ", Argument("updates"), " may lie along axis ",
+                   {"expected 0 to ", last, ": where ", Argument("updates"), " fit along axis ",
                     along, " of ", Argument("self")});
     };
     slabs[i].batch = i;

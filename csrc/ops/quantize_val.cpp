@@ -25,7 +25,7 @@ Status AffineOp::check_shapes() {
   if (value.shape.dims[channel_axis_] == channels) return {};
   return wrong_shape(
       name, value_name, value,
-      {"expected ", channels, " along axis ", parameters.axis, ", the number of scales"});
+      {"expected length ", channels, " along axis ", parameters.axis, ", the number of scales"});
 }
 
 void QuantizeVal::plan_outputs() {

@@ -63,9 +63,9 @@ void RmsNormQuant::plan_outputs() {
 
 Status RmsNormQuant::check_parameter(const char* argument, const TensorView& view) const {
   if (!view.present || view.shape.size() == 1 || view.shape.dims[0] == columns()) return {};
-  return wrong_shape(
-      name, argument, view,
-      {"expected (1,) or ", Shape{1, {columns()}}, ", the last axis of ", Argument("x")});
+  return wrong_shape(name, argument, view,
+                     {"expected (1,) or ", Shape{1, {columns()}},
+                      ": one element, or the length of the last axis of ", Argument("x")});
 }
 
 Status RmsNormQuant::check_shapes() {

@@ -22,13 +22,12 @@ void Swiglu::plan_outputs() {
 Status Swiglu::check_attributes() {
   if (dim >= -self.rank && dim < self.rank) return {};
   return refuse("dim", dim,
-                {"expected ", -self.rank, " to ", self.rank - 1, " for ", Argument("self"), " of ",
-                 dimensions(self.rank)});
+                Text{"expected ", -self.rank, " to ", self.rank - 1} + has_rank({"self", self}));
 }
 
 Status Swiglu::check_shapes() {
   if (self.shape.dims[axis()] % 2 == 0) return {};
-  return wrong_shape(name, "self", self, {"expected an even length of axis ", dim});
+  return wrong_shape(name, "self", self, {"expected an even length along axis ", dim});
 }
 
 Status Swiglu::run(const TensorView* out) const {

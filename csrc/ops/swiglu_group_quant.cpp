@@ -77,11 +77,11 @@ Status SwigluGroupQuant::check_attributes() {
         {"expected True with ", Argument("quant_mode"), " 1: its scales are powers of 2"});
   if (std::isnan(clamp_limit))
     return refuse("clamp_limit", to_string(clamp_limit),
-                  "expected a limit above 0, or -1.0, which means none");
+                  "expected a number above 0, or -1.0 for no limit");
   if (std::isnan(dst_type_max))
     return refuse(
         "dst_type_max", to_string(dst_type_max),
-        {"expected a number: it has no effect with ", Argument("quant_mode"), " ", quant_mode});
+        {"expected a number, which has no effect with ", Argument("quant_mode"), " ", quant_mode});
   return {};
 }
 
@@ -98,7 +98,7 @@ Status SwigluGroupQuant::check_shapes() {
   const int64_t rows = rows_of(x.shape).size();
   if (weight.present && weight.shape.size() != rows)
     return wrong_shape(name, "weight", weight,
-                       {"expected ", rows, " elements: ", Argument("x"), " has so many rows"});
+                       {"expected ", rows, " elements, one for each row of ", Argument("x")});
   return group_index.present ? check_group_count(name, "group_index", group_index) : Status{};
 }
 

@@ -32,7 +32,7 @@ Status TransQuantParam::check_shapes() {
   const int64_t given = offset.present ? offset.shape.size() : 1;
   if (given == 1 || given == count) return {};
   Text allowed = "expected one element";
-  if (count != 1) allowed += {", or ", count, ", as many as ", Argument("scale"), " has"};
+  if (count != 1) allowed += {", or ", count, " elements, as many as ", Argument("scale"), " has"};
   return wrong_shape(name, "offset", offset, allowed);
 }
 

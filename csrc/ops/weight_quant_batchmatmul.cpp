@@ -62,20 +62,17 @@ Status WeightQuantBatchmatmul::check_attributes() {
   NPU_QUANT_RETURN_IF_ERROR(check_places());
   NPU_QUANT_RETURN_IF_ERROR(check_group_size());
   if (inner_precise != 0 && inner_precise != 1)
-    return refuse("inner_precise", inner_precise, "expected 0 or 1, which give the same");
+    return refuse("inner_precise", inner_precise, "expected 0 or 1, which give the same result");
   const Format asked = weight_dtype.format;
   if (weight_dtype.is_default || asked == codes() || asked == format_of(weight.dtype)) return {};
-  return refuse("weight_dtype", weight_dtype.came(),
-                {"expected ", Nothing(), " or ", codes(), ", which ", Argument("weight"), " of ",
-                 DTypeOf(weight), " holds"});
+  return refuse("weight_dtype", weight_dtype.came(), none_or_held({"weight", weight}, codes()));
 }
 
 // Arguments that have no meaning here.
 Status WeightQuantBatchmatmul::check_places() const {
   if (antiquant_offset.present && codes() == Format::float4_e2m1)
     return fault(name, Fault::attribute, {Argument("antiquant_offset")}, {"is given"},
-                 {"expected ", Nothing(), ": ", Argument("weight"), " of ", DTypeOf(weight),
-                  " holds ", codes()});
+                 Text{"expected ", Nothing()} + holds({"weight", weight}, codes()));
   if (quant_offset.present && !quant_scale.present)
     return fault(name, Fault::attribute, {Argument("quant_offset")}, {"is given"},
                  {"expected ", Nothing(), " without ", Argument("quant_scale")});
@@ -92,7 +89,8 @@ Status WeightQuantBatchmatmul::check_group_size() const {
   Text allowed = "expected 0 (no groups)";
   if (k() > kBlock)
     allowed +=
-        {" or a multiple of ", kBlock, " less than ", k(), ", the last axis of ", Argument("x")};
+        {" or a multiple of ", kBlock, " less than ", k(), ", the length of the last axis of ",
+         Argument("x")};
   return refuse("antiquant_group_size", size, allowed);
 }
 

@@ -86,7 +86,7 @@ PyObject* only_array(const char* op, const char* argument, py::handle list) {
   const Py_ssize_t count = PySequence_Fast_GET_SIZE(list.ptr());
   if (count != 1)
     raise_unless_ok(fault(op, Fault::shape, {Argument(argument)},
-                          {"has ", int64_t{count}, " arrays"}, "expected one, of all groups"));
+                          {"has ", int64_t{count}, " arrays"}, "expected one with all groups"));
   return PySequence_Fast_GET_ITEM(list.ptr(), 0);
 }
 

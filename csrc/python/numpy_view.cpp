@@ -228,7 +228,7 @@ py::object Outputs::as(py::handle result_type) && {
   if (count_ == 1) return std::move(arrays_[0]);
   auto* type = reinterpret_cast<PyTypeObject*>(result_type.ptr());
   if (PyType_Check(result_type.ptr()) == 0 || PyType_IsSubtype(type, &PyTuple_Type) == 0)
-    throw py::type_error("result_type is no tuple class.");
+    throw py::type_error("result_type is not a tuple class.");
   // What tuple.__new__ does for a subclass, without a tuple in between.
   auto result = py::reinterpret_steal<py::object>(type->tp_alloc(type, count_));
   if (!result) throw py::error_already_set();

@@ -91,9 +91,9 @@ Status check_tensor(const Torch& torch, const char* op, const Part& argument, py
   if (const py::object layout = get(tensor, torch.layout); !layout.is(torch.strided))
     return refuse({"has layout ", words_of(layout)}, "expected torch.strided", ".to_dense().");
   if (get(tensor, torch.requires_grad).ptr() == Py_True)
-    return refuse("requires grad", "expected a tensor that does not", ".detach().");
+    return refuse("requires grad", "expected a tensor that does not require grad", ".detach().");
   if (call(tensor, torch.is_neg).ptr() == Py_True)
-    return refuse("is yet to be negated", "expected elements as they are", ".resolve_neg().");
+    return refuse("has its negative bit set", "expected it not to be set", ".resolve_neg().");
   const py::object dtype = get(tensor, torch.dtype);
   if (torch.dtype_of(dtype) == DType::other && get(tensor, torch.is_quantized).ptr() == Py_True)
     return refuse({"has dtype ", words_of(dtype)}, "expected a tensor that is not quantized",
@@ -146,7 +146,7 @@ py::object tensor_in_place(const py::array& array, DType dtype) {
   const py::handle of_torch = torch.dtypes[find_row(format_of(dtype)) - kFormats];
   if (!of_torch)
     throw py::type_error(std::string("This torch has no dtype ") + name_of(dtype) +
-                         ": pass arrays, or take a later one.");
+                         ": pass arrays, or use a later torch.");
   const char* const carrier = size_of(dtype) == 2 ? "int16" : "uint8";
   return torch.from_numpy(array.attr("view")(carrier)).attr("view")(of_torch);
 }

@@ -32,7 +32,7 @@ class FormatComparison:
     """Of each format with each group that an operator has it with."""
 
     def loss(self, format: str, group: str) -> FormatLoss:
-        """Return what a format loses with a group; KeyError where they were not compared."""
+        """Return what a format loses with a group; KeyError if they were not compared."""
         return {(one.format, one.group): one for one in self.losses}[format, group]
 
     def best(self) -> list[FormatLoss]:
@@ -44,7 +44,7 @@ class FormatComparison:
         return list(best.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that JSON takes, of rows the worst."""
+        """Return plain data for JSON, with the worst row only."""
         data: dict[str, Any] = plain(self)
         for shown, one in zip(data["losses"], self.losses, strict=True):
             shown["worst_rows"] = plain(one.worst())

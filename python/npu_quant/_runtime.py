@@ -53,8 +53,9 @@ def list_numerics() -> list[str]:
 def get_num_threads() -> int:
     """Return how many threads an operator may use.
 
-    At first ``NPU_QUANT_NUM_THREADS``, else the first number of ``OMP_NUM_THREADS``, else the CPUs
-    this process may run on. Small work stays on the caller's thread whatever the number.
+    The initial number is ``NPU_QUANT_NUM_THREADS``, else the first number of ``OMP_NUM_THREADS``,
+    else the number of CPUs this process may run on. Small work stays on the caller's thread
+    whatever the number.
 
     Example:
         >>> import npu_quant
@@ -74,7 +75,7 @@ def set_num_threads(n: int) -> None:
 
     Raises:
         ParamError: ``n`` is out of range.
-        TypeError: ``n`` is no int.
+        TypeError: ``n`` is not an int.
 
     Example:
         >>> import npu_quant
@@ -88,11 +89,11 @@ def set_num_threads(n: int) -> None:
 
 
 def info() -> dict[str, Any]:
-    """Return what computes: worth a look, and worth pasting into a bug report.
+    """Return what the operators run on: the text to paste into a bug report.
 
     Returns:
         ``version``; ``target``, the instruction set in use, and ``targets``, those this CPU runs
-        (names for ``NPU_QUANT_TARGET``); ``prefetch``, the cache that rows to come are asked for
+        (names for ``NPU_QUANT_TARGET``); ``prefetch``, the cache that the next rows are fetched
         into, ``l1`` or ``l2`` (it concerns speed alone); ``threads``; ``numerics``, the current
         default profile; ``compiler``; ``features``, the operators this build has.
 

@@ -95,7 +95,7 @@ def _complain(words: list[str]) -> int:
         text = f"a command is missing: {listed} or {last}"
     else:
         near = meant(words[0], {**COMMANDS, "explain": ""}).replace("explain", "compare --explain")
-        text = f"{words[0]!r} is no command{near or f'; there are {listed} and {last}'}"
+        text = f"{words[0]!r} is not a command{near or f'; there are {listed} and {last}'}"
     write_error("npu-quant", f"{text} (see npu-quant --help)")
     return UNUSABLE
 

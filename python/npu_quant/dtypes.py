@@ -107,9 +107,9 @@ def _wrong_kind(value: object, name: str) -> TypeError:
 
 
 def near(value: object) -> list[int]:
-    """ACL's codes of the dtypes that a misspelt name may be meant for, the likest first.
+    """Return ACL's codes of the dtypes whose names are like a misspelt one, the most similar first.
 
-    The beginning of several names is meant for none of them: float8 is no hifloat8.
+    A beginning that several names share stands for none of them; float8 is not hifloat8.
     """
     if not isinstance(value, str):
         return []
@@ -125,7 +125,7 @@ def _word(name: str) -> str:
 
 
 def resolve(value: DTypeName, name: str = "dst_type") -> DType | None:
-    """The row of a dtype given in any of its ways; None where nothing here goes by it.
+    """Return the row of a dtype, however it is named; None if no row has that name.
 
     Args:
         value: torch_npu's int code, a dtype's name (``"int8"``, ``"torch.int8"``,
@@ -134,7 +134,7 @@ def resolve(value: DTypeName, name: str = "dst_type") -> DType | None:
         name: what the argument is called in messages.
 
     Raises:
-        TypeError: ``value`` is no way of naming a dtype at all, such as a float or a list.
+        TypeError: ``value`` cannot name a dtype, such as a float or a list.
     """
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return _BY_CODE.get(int(value))

@@ -1,7 +1,7 @@
-"""The exceptions of npu_quant: one base class, and beside it what Python calls each of them.
+"""The exceptions of npu_quant: one base class, combined with Python's own exception types.
 
-An operator's carry ``code``, the status aclnn would have returned, and are RuntimeErrors, which is
-what torch_npu raises: code written for it keeps working.
+The errors of operators carry ``code``, the status that aclnn would have returned, and are
+RuntimeErrors, as torch_npu's are: code written for torch_npu keeps working.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def meant(word: str, known: Iterable[str]) -> str:
 
 
 class NpuQuantError(Exception):
-    """Whatever npu_quant raises of its own, a golden comparison that fails included."""
+    """Every error that npu_quant raises itself, including a golden comparison that fails."""
 
 
 class _CodedError(NpuQuantError):
@@ -60,7 +60,7 @@ class _CodedError(NpuQuantError):
 
 
 class DTypeError(_CodedError, TypeError, RuntimeError):
-    """An argument has the wrong dtype or is no array at all; code 161001 where it is missing."""
+    """An argument has the wrong dtype or is not an array; code 161001 if it is missing."""
 
 
 class ParamError(_CodedError, ValueError, RuntimeError):

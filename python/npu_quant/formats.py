@@ -98,7 +98,7 @@ def info(format: DTypeName) -> Format:
 
     Raises:
         ParamError: it is neither int8 nor one of :func:`list_formats`.
-        TypeError: it is no way of naming a format.
+        TypeError: it does not name a format.
 
     Example:
         >>> from npu_quant import formats
@@ -143,7 +143,7 @@ def encode(values: Array, format: DTypeName) -> NDArray[Any]:
         float4 a half. The first of two codes is the low nibble.
 
     Raises:
-        DTypeError: values is no array of floats.
+        DTypeError: values is not an array of floats.
         ParamError: the shape does not fit the format, or there is no such format.
 
     Example:
@@ -168,7 +168,7 @@ def decode(codes: Array, format: DTypeName) -> NDArray[np.float32]:
         last axis.
 
     Raises:
-        DTypeError: codes is no array that holds the format.
+        DTypeError: codes is not an array that holds the format.
         ParamError: there is no such format, or codes of 4 bits have no axis.
 
     Example:
@@ -210,7 +210,7 @@ def _held(argument: str, codes: Any, name: str) -> NDArray[Any]:
 def _check_array(argument: str, value: object, expected: str) -> None:
     """Refuse what is no array, and what would lose its mask."""
     if not isinstance(value, np.ndarray) or isinstance(value, np.ma.MaskedArray):
-        raise DTypeError(f"{argument} is no numpy.ndarray, expected {expected}.", _PARAM_INVALID)
+        raise DTypeError(f"{argument} is not a numpy.ndarray, expected {expected}.", _PARAM_INVALID)
 
 
 def _check_axis(argument: str, shape: tuple[int, ...], factor: int) -> None:
@@ -262,7 +262,7 @@ def compare(
         of each. The call holds x and the codes of one format at a time.
 
     Raises:
-        DTypeError: x is no array of floats of 16 or 32 bits.
+        DTypeError: x is not an array of floats of 16 or 32 bits.
         ParamError: x has no elements or axes, or a name of ``formats`` or ``groups`` is not known.
 
     Example:
@@ -285,7 +285,9 @@ def compare(
         text = f"x has dtype {array.dtype}, expected float16, bfloat16 or float32."
         raise DTypeError(text, _PARAM_INVALID)
     if not array.ndim or not array.size:
-        raise ParamError(f"x has shape {array.shape}, expected elements.", _PARAM_INVALID)
+        raise ParamError(
+            f"x has shape {array.shape}, expected one element or more.", _PARAM_INVALID
+        )
     losses = losses_of(array, *chosen(formats, groups))
     return FormatComparison(array.dtype.name, array.shape, tuple(losses))
 
@@ -298,7 +300,7 @@ def pack_int4(codes: Array) -> NDArray[np.int32]:
 
     Raises:
         DTypeError: codes has another dtype.
-        ParamError: a code is out of range, or the last axis no multiple of 8.
+        ParamError: a code is out of range, or the last axis is not a multiple of 8.
 
     Example:
         >>> import numpy as np
@@ -323,9 +325,9 @@ def unpack_int4(elements: Array, axis: int = -1) -> NDArray[np.int8]:
         The codes, from -8 to 7, with 8 times that axis.
 
     Raises:
-        DTypeError: elements is no array of int32.
+        DTypeError: elements is not an array of int32.
         ParamError: elements has no such axis.
-        TypeError: axis is no int.
+        TypeError: axis is not an int.
 
     Example:
         >>> import numpy as np
@@ -374,7 +376,7 @@ def unpack_fp4(elements: Array) -> NDArray[np.uint8]:
         ``.view(ml_dtypes.float4_e2m1fn)`` has their values.
 
     Raises:
-        DTypeError: elements is no array of uint8.
+        DTypeError: elements is not an array of uint8.
 
     Example:
         >>> import numpy as np

@@ -25,7 +25,7 @@ __all__ += ["per_tensor_affine", "per_tensor_symmetric", "qint8", "qint32", "qui
 
 
 class QScheme(enum.Enum):
-    """How parameters belong to elements, by PyTorch's names and numbers."""
+    """Which elements share parameters, by PyTorch's names and numbers."""
 
     per_tensor_affine = 0
     per_channel_affine = 1
@@ -67,9 +67,9 @@ qint32 = ScalarType.qint32
 
 
 class Quantizer(abc.ABC):
-    """What turns values into codes and back; the subclasses say with what.
+    """Turns values into codes and codes into values, with the parameters of a subclass.
 
-    Quantizers do not change. They are equal where scheme, type and parameters are, and they can be
+    Quantizers do not change. Two are equal if their scheme, type and parameters are; they can be
     hashed, copied and pickled.
     """
 
@@ -77,7 +77,7 @@ class Quantizer(abc.ABC):
 
     @abc.abstractmethod
     def qscheme(self) -> QScheme:
-        """Return how the parameters belong to the elements."""
+        """Return which elements share parameters."""
 
     def scalar_type(self) -> ScalarType:
         """Return the type of the codes."""
@@ -107,7 +107,7 @@ class Quantizer(abc.ABC):
             An array of x's shape, int8, uint8 or int32: the storage of ``scalar_type()``.
 
         Raises:
-            DTypeError: ``x`` is missing (code 161001), is no ndarray, or has another dtype.
+            DTypeError: ``x`` is missing (code 161001), is not an ndarray, or has another dtype.
             ParamError: rank, shape or ``out`` is not allowed.
             TypeError: ``numerics`` is no str.
         """
@@ -120,7 +120,7 @@ class Quantizer(abc.ABC):
         out: Array | None = None,
         numerics: str | None = None,
     ) -> NDArray[np.float32]:
-        """Return what an array of codes stands for.
+        """Return the values that an array of codes stands for.
 
         ::
 
@@ -140,7 +140,7 @@ class Quantizer(abc.ABC):
             A float32 array of q's shape.
 
         Raises:
-            DTypeError: ``q`` is missing (code 161001), is no ndarray, or has another dtype.
+            DTypeError: ``q`` is missing (code 161001), is not an ndarray, or has another dtype.
             ParamError: rank, shape or ``out`` is not allowed.
             TypeError: ``numerics`` is no str.
         """
@@ -234,7 +234,7 @@ class PerChannelAffineQuantizer(Quantizer):
     does not wrap.
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, length, ``axis``, a zero point or ``scalar_type`` is not allowed.
         TypeError: an argument is of the wrong kind, such as ``axis=0.0``.
 
@@ -339,7 +339,7 @@ def make_per_channel_affine_quantizer(
         scalar_type: qint8, quint8 or qint32.
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, length, ``axis``, a zero point or ``scalar_type`` is not allowed.
         TypeError: an argument is of the wrong kind.
 

@@ -95,10 +95,10 @@ def assert_golden(
         The comparison that passed.
 
     Raises:
-        GoldenMismatch: it did not pass; the text says where, how, and what it is not.
+        GoldenMismatch: it did not pass; the text says where and how, and what is not the cause.
         GoldenRefused: it could only pass: the same array twice, no elements, a constant golden, or
             a tolerance that would also accept zeros or shuffled rows.
-        DTypeError: an argument is no array, or of a dtype that cannot be compared.
+        DTypeError: an argument is not an array, or its dtype cannot be compared.
         ParamError: an argument does not fit the others.
 
     Example:

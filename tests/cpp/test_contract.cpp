@@ -53,14 +53,14 @@ TEST(Contract, MessagesStayShort) {
 // What a face marks as its own word, and what it leaves alone.
 TEST(Contract, AFaceWritesAFaultInItsOwnWords) {
   const TensorView x = contiguous_view(nullptr, DType::float16, 3);
-  const Status status =
-      fault("op", Fault::dtype, {Argument("x")}, {"has dtype ", DTypeOf(x), " but no x"},
-            {"expected ", Nothing(), ", ", DType::int8, " or that of ", Output("y"), ", ", x.shape},
-            "Convert it.");
+  const Status status = fault(
+      "op", Fault::dtype, {Argument("x")}, {"has dtype ", DTypeOf(x), " but no x"},
+      {"expected ", Nothing(), ", ", DType::int8, " or the shape of ", Output("y"), ", ", x.shape},
+      "Convert it.");
   EXPECT_EQ(message_of(status),
-            "op: x has dtype float16 but no x, expected None, int8 or that of out[y], (3,).");
+            "op: x has dtype float16 but no x, expected None, int8 or the shape of out[y], (3,).");
   EXPECT_EQ(sentence_of(status, [](const Part& part) { return "<" + part.text + ">"; }),
-            "<x> has dtype <float16> but no x, expected <>, <int8> or that of <y>, (3,).");
+            "<x> has dtype <float16> but no x, expected <>, <int8> or the shape of <y>, (3,).");
   EXPECT_EQ(message_of(fault("op", Fault::shape, {Output("")}, "is late")), "op: out is late.");
   EXPECT_EQ(message_of(out_of_memory("op")), "op: out of memory.");
 }

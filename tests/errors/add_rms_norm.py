@@ -23,18 +23,18 @@ P, A = "npu_rms_norm: ", "npu_add_rms_norm: "
 alone = partial(npu_rms_norm, self=X, gamma=G)
 added = partial(npu_add_rms_norm, x1=X, x2=X, gamma=G)
 RANKS = "expected 1 to 8."
-OF_SELF = {"self": Takes(FLOATS, RANKS), "gamma": Takes("float32 or that of self, float16.", RANKS, "np.float32")}  # fmt: skip
+OF_SELF = {"self": Takes(FLOATS, RANKS), "gamma": Takes("float32 or the dtype of self (float16).", RANKS, "np.float32")}  # fmt: skip
 OF_SUM = {
     "x1": Takes(FLOATS, RANKS),
-    "x2": Takes("that of x1, float16.", "expected the shape of x1, (2, 4).", is_shaped=True),
-    "gamma": Takes("that of x1, float16.", RANKS),
+    "x2": Takes("the dtype of x1 (float16).", "expected the shape of x1, (2, 4).", is_shaped=True),
+    "gamma": Takes("the dtype of x1 (float16).", RANKS),
 }
 
 
 def of_gammas(call: partial[Any], prefix: str, x: str) -> list[Any]:
     """Return what is said of weights that have not the shape of x's last axes."""
     return [
-        (f"{prefix}gamma shape {shape}", partial(call, gamma=np.ones(shape, np.float16)), ParamError, 161002, f"{prefix}gamma has shape {shape}, expected the last axes of {x}, which has shape (2, 4).")
+        (f"{prefix}gamma shape {shape}", partial(call, gamma=np.ones(shape, np.float16)), ParamError, 161002, f"{prefix}gamma has shape {shape}, expected the last axes of {x} of shape (2, 4).")
         for shape in ((3,), (1,), (1, 4), (4, 1), (2, 2), (1, 2, 4), (0,))
     ]  # fmt: skip
 
@@ -49,10 +49,10 @@ ERRORS = [
     *of_kinds(added, A, epsilon=NUMBER),
     ("self rank 0", lambda: alone(self=X[0, 0]), DTypeError, 161002, P + "self is a numpy.float16, expected a numpy.ndarray."),
     ("gamma rank 0", lambda: alone(gamma=np.ones((), np.float16)), ParamError, 161002, P + "gamma has 0 dimensions, expected 1 to 8."),
-    ("gamma other 16 bits", lambda: alone(gamma=G.astype(ml_dtypes.bfloat16)), DTypeError, 161002, P + "gamma has dtype bfloat16, expected float32 or that of self, float16."),
-    ("gamma float32 of a sum", lambda: added(gamma=G.astype(np.float32)), DTypeError, 161002, A + "gamma has dtype float32, expected that of x1, float16. Convert it with gamma.astype(x1.dtype)."),
-    ("x2 dtype", lambda: added(x2=X.astype(np.float32)), DTypeError, 161002, A + "x2 has dtype float32, expected that of x1, float16. Convert it with x2.astype(x1.dtype)."),
-    ("x2 shape", lambda: added(x2=X[:1]), ParamError, 161002, A + "x2 has shape (1, 4), expected that of x1, (2, 4)."),
+    ("gamma other 16 bits", lambda: alone(gamma=G.astype(ml_dtypes.bfloat16)), DTypeError, 161002, P + "gamma has dtype bfloat16, expected float32 or the dtype of self (float16)."),
+    ("gamma float32 of a sum", lambda: added(gamma=G.astype(np.float32)), DTypeError, 161002, A + "gamma has dtype float32, expected the dtype of x1 (float16). Convert it with gamma.astype(x1.dtype)."),
+    ("x2 dtype", lambda: added(x2=X.astype(np.float32)), DTypeError, 161002, A + "x2 has dtype float32, expected the dtype of x1 (float16). Convert it with x2.astype(x1.dtype)."),
+    ("x2 shape", lambda: added(x2=X[:1]), ParamError, 161002, A + "x2 has shape (1, 4), expected the shape of x1, (2, 4)."),
     ("out rstd shape", lambda: alone(out=(Y, RSTD[:, 0])), ParamError, 161002, P + "out[rstd] has shape (2,), expected (2, 1)."),
     ("out rstd of all axes", lambda: added(gamma=X, out=(Y, RSTD, SUM)), ParamError, 161002, A + "out[rstd] has shape (2, 1), expected (1, 1)."),
 ]  # fmt: skip

@@ -27,11 +27,11 @@ OUTS = {
 UNWRITTEN = tuple(OUTS.values())
 GIVEN = {"x1": X, "x2": X, "gamma": G, "smooth_scale1": G, "smooth_scale2": G, "beta": G}
 call = partial(npu_add_rms_norm_dynamic_quant, **GIVEN)
-OPTIONAL = Takes("that of x1, float16.", "expected 1 or 2.", optional=True)
+OPTIONAL = Takes("the dtype of x1 (float16).", "expected 1 or 2.", optional=True)
 TAKES = {
     "x1": Takes(FLOATS, "expected 2 to 8."),
-    "x2": Takes("that of x1, float16.", "expected the shape of x1, (2, 4).", is_shaped=True),
-    "gamma": Takes("that of x1, float16.", "expected 1 or 2."),
+    "x2": Takes("the dtype of x1 (float16).", "expected the shape of x1, (2, 4).", is_shaped=True),
+    "gamma": Takes("the dtype of x1 (float16).", "expected 1 or 2."),
     **dict.fromkeys(("smooth_scale1", "smooth_scale2", "beta"), OPTIONAL),
 }
 ACCEPTED = [
@@ -51,17 +51,17 @@ ERRORS = [
     *of_shapes(call, "", "gamma", "smooth_scale1", "smooth_scale2", "beta", x="x1"),
     *of_kinds(call, optional=("y_dtype",), epsilon=NUMBER, y_dtype=FORMAT),
     ("x1 rank 1", lambda: call(x1=G), ParamError, 161002, "x1 has 1 dimension, expected 2 to 8."),
-    ("x2 dtype", lambda: call(x2=X.astype(np.float32)), DTypeError, 161002, "x2 has dtype float32, expected that of x1, float16. Convert it with x2.astype(x1.dtype)."),
-    ("x2 shape", lambda: call(x2=X[:1]), ParamError, 161002, "x2 has shape (1, 4), expected that of x1, (2, 4)."),
-    ("smooth_scale2 dtype", lambda: call(smooth_scale2=SCALE), DTypeError, 161002, "smooth_scale2 has dtype float32, expected that of x1, float16."),
+    ("x2 dtype", lambda: call(x2=X.astype(np.float32)), DTypeError, 161002, "x2 has dtype float32, expected the dtype of x1 (float16). Convert it with x2.astype(x1.dtype)."),
+    ("x2 shape", lambda: call(x2=X[:1]), ParamError, 161002, "x2 has shape (1, 4), expected the shape of x1, (2, 4)."),
+    ("smooth_scale2 dtype", lambda: call(smooth_scale2=SCALE), DTypeError, 161002, "smooth_scale2 has dtype float32, expected the dtype of x1 (float16)."),
     *[(f"output_mask {value!r}", lambda value=value: call(output_mask=value), TypeError, None, f"output_mask is {kind}, expected a list of two bools.") for value, kind in ((True, "a bool"), ("ab", "a str"), (X, "a numpy.ndarray"))],
     ("output_mask of ints", lambda: call(output_mask=[True, 1]), TypeError, None, "output_mask is an int, expected a bool."),
-    *[(f"output_mask of {n}", lambda n=n: call(output_mask=[True] * n), ParamError, 161002, f"output_mask has length {n}, expected 2, for y1 and y2.") for n in (0, 1, 3)],
+    *[(f"output_mask of {n}", lambda n=n: call(output_mask=[True] * n), ParamError, 161002, f"output_mask has length {n}, expected 2: one bool for y1, one for y2.") for n in (0, 1, 3)],
     ("output_mask of none", lambda: call(output_mask=[False, False]), ParamError, 161002, WRONG_MASK),
     *[(f"{name} is off", lambda mask=mask: call(output_mask=mask), ParamError, 161002, f"{name} {NOT_COMPUTED.format(y)}") for name, y, mask in (("smooth_scale1", "y1", [False, True]), ("smooth_scale2", "y2", [True, False]))],
-    ("smooth_scale2 alone", lambda: call(smooth_scale1=None), ParamError, 161002, f"smooth_scale2 {NOT_COMPUTED.format('y2')} It needs smooth_scale1, or an output_mask."),
+    ("smooth_scale2 alone", lambda: call(smooth_scale1=None), ParamError, 161002, f"smooth_scale2 {NOT_COMPUTED.format('y2')} To compute y2, pass smooth_scale1 too, or output_mask."),
     ("y_dtype", lambda: call(y_dtype=np.int16), ParamError, 161002, f"y_dtype is int16, {AVAILABLE}"),
-    ("int4, last axis", lambda: call(y_dtype="int4"), ParamError, 161002, "x1 has shape (2, 4), expected a last axis of a multiple of 8: so many codes of int4 share an element of int32."),
+    ("int4, last axis", lambda: call(y_dtype="int4"), ParamError, 161002, "x1 has shape (2, 4), expected a last axis of a multiple of 8: an element of int32 holds 8 codes of int4."),
     ("out of what is not computed", lambda: call(smooth_scale2=None, out=(Y, Y.copy(), None, None, None)), ParamError, 161002, "out[y2] has shape (2, 4), expected ()."),
 ]  # fmt: skip
 

@@ -29,7 +29,7 @@ TAKES = {
         "expected 1 to 7. Merge axes with x.reshape.",
         "np.uint8",
     ),
-    "mxscale": Takes("uint8 or float8_e8m0fnu.", "expected 3 for x of 2.", "np.uint8"),
+    "mxscale": Takes("uint8 or float8_e8m0fnu.", "expected 3: x has 2 dimensions.", "np.uint8"),
 }
 
 # Name, call, exception, code, message (from its beginning, after the operator's name).
@@ -38,12 +38,12 @@ ERRORS = [
     *of_results(call, {"": Y}),
     ("x int8", lambda: call(x=X.view(np.int8)), DTypeError, 161002, "x has dtype int8, expected uint8, float8_e5m2 or float8_e4m3fn."),
     ("x rank 0", lambda: call(x=X[0, 0, ...]), ParamError, 161002, "x has 0 dimensions, expected 1 to 7. Give it an axis with x.reshape(1)."),
-    ("mxscale flat", lambda: call(mxscale=B.reshape(3, 2)), ParamError, 161002, "mxscale has 2 dimensions, expected 3 for x of 2."),
+    ("mxscale flat", lambda: call(mxscale=B.reshape(3, 2)), ParamError, 161002, "mxscale has 2 dimensions, expected 3: x has 2 dimensions."),
     ("mxscale float8", lambda: call(mxscale=B.view(ml_dtypes.float8_e4m3fn)), DTypeError, 161002, "mxscale has dtype float8_e4m3fn, expected uint8 or float8_e8m0fnu."),
     ("mxscale shape", lambda: call(mxscale=B[:, :, :1]), ParamError, 161002, "mxscale has shape (3, 1, 1), expected (3, 1, 2) for blocks of 32 along axis 1."),
     ("mxscale of another axis", lambda: call(axis=0), ParamError, 161002, "mxscale has shape (3, 1, 2), expected (1, 40, 2) for blocks of 32 along axis 0."),
     ("mxscale of float4", lambda: call(x=X.view(np.uint8), src_type=296), ParamError, 161002, "mxscale has shape (3, 1, 2), expected (3, 2, 2) for blocks of 32 along axis 1."),
-    ("axis", lambda: call(axis=2), ParamError, 161002, "axis is 2, expected -2 to 1 for x of 2 dimensions."),
+    ("axis", lambda: call(axis=2), ParamError, 161002, "axis is 2, expected -2 to 1: x has 2 dimensions."),
     *of_kinds(call, optional=("axis",), axis=INT),
     ("dst_type", lambda: call(dst_type=np.int8), ParamError, 161002, "dst_type is int8, available: float32, float16, bfloat16."),
     ("dst_type of ACL", lambda: call(dst_type=27), ParamError, 161002, "dst_type is "),

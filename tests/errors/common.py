@@ -87,8 +87,8 @@ def of_arrays(call: partial[Any], takes: Mapping[str, Takes], code: int = 161002
         rows += [("swapped", swapped, 161002, f"has dtype {swapped.dtype.str}, {dtype}")] * (good.itemsize > 1)  # fmt: skip
         if t.dtypes == FLOATS:
             convert = f"Convert it, e.g. with {name}.astype(np.float32)"
-            as_bits = f"if it holds the bits of bfloat16, {name}.view(ml_dtypes.bfloat16)."
-            swap = f"Its bytes are swapped: {name}.astype({name}.dtype.newbyteorder('='))."
+            as_bits = f"if it holds the bits of bfloat16, pass {name}.view(ml_dtypes.bfloat16)."
+            swap = f"Its bytes are swapped: pass {name}.astype({name}.dtype.newbyteorder('='))."
             for kind, remedy in {"f8": f"{convert}.", "i4": f"{convert}.", "u2": f"{convert}; {as_bits}", "i2": f"{convert}; {as_bits}", ">f2": swap, ">f4": swap, ">i4": swap}.items():  # fmt: skip
                 value = good.astype(kind)
                 rows.append((kind, value, 161002, f"has dtype {value.dtype}, {dtype} {remedy}"))
@@ -96,7 +96,7 @@ def of_arrays(call: partial[Any], takes: Mapping[str, Takes], code: int = 161002
             yield f"{name} {what}", partial(call, **{name: value}), DTypeError, number, f"{name} {text}"  # fmt: skip
         shape = (2**53, *good.shape[1:])
         huge, most = np.broadcast_to(good[:1] if good.ndim else good, shape), 2**52
-        text = f"{name} has shape {shape}, expected at most {most} elements, axes of 0 left out."
+        text = f"{name} has shape {shape}, expected at most {most} elements, counting axes of length 0 as 1."
         yield f"{name} huge", partial(call, **{name: huge}), ParamError, code, text
         text = f"{name} has 9 dimensions, {t.ranks}"
         yield f"{name} rank 9", partial(call, **{name: nine(good)}), ParamError, code, text
@@ -152,9 +152,9 @@ def of_results(call: partial[Any], outs: Mapping[str, Array], code: int = 161002
         yield f"out[{other}] on {one}", partial(called, **pair), ParamError, code, text
     fields, n = f"({', '.join(names)})", len(names)
     several = [
-        ("array", arrays[0], DTypeError, 161002, f"is a numpy.ndarray, expected a tuple {fields} of arrays, None where one is not wanted."),
+        ("array", arrays[0], DTypeError, 161002, f"is a numpy.ndarray, expected a tuple {fields} of arrays, with None for an output that is not wanted."),
         ("list", arrays, DTypeError, 161002, f"is a list, expected a tuple {fields}"),
-        ("length", tuple(arrays[1:]), ParamError, code, f"has {n - 1} entries, expected {n}: {fields}, None where one is not wanted."),
+        ("length", tuple(arrays[1:]), ParamError, code, f"has {n - 1} {'entry' if n == 2 else 'entries'}, expected {n}: {fields}, with None for an output that is not wanted."),
     ]  # fmt: skip
     single = [("tuple", (arrays[0],), DTypeError, 161002, f"is a tuple, {TO_WRITE}")]
     for what, out, error, number, text in single if alone else several:

@@ -47,7 +47,7 @@ ERRORS = [
     ("activation_scale rank 2", lambda: call(activation_scale=A[:, None]), ParamError, 161002, "activation_scale has 2 dimensions, expected 1. It holds one element per row."),
     ("bias int64", lambda: call(bias=W.astype(np.int64)), DTypeError, 161002, "bias has dtype int64, expected int32, float32, float16 or bfloat16."),
     ("bias of rows", lambda: call(bias=A), ParamError, 161002, f"bias has shape (2,), {COLUMNS}"),
-    ("output_dtype", lambda: call(output_dtype=np.float32), ParamError, 161002, "output_dtype is float32, available: float16, bfloat16. Name it by torch_npu's code (257, 283), a dtype or its name."),
+    ("output_dtype", lambda: call(output_dtype=np.float32), ParamError, 161002, "output_dtype is float32, available: float16, bfloat16. Pass torch_npu's code (257, 283), a dtype or a dtype's name."),
     ("output_dtype of ACL", lambda: call(output_dtype=27), ParamError, 161002, "output_dtype is 27, available: float16, bfloat16."),
     ("out of another dtype", lambda: call(output_dtype="bfloat16"), DTypeError, 161002, "out has dtype float16, expected bfloat16."),
 ]  # fmt: skip

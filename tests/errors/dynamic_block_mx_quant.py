@@ -38,11 +38,11 @@ ERRORS = [
     ("round_mode", lambda: call(round_mode="ceil"), ParamError, 161002, "round_mode is 'ceil', available: 'rint', 'round' or 'floor'."),
     ("round_mode of float8", lambda: call(dst_type=292, round_mode="floor"), ParamError, 161002, "round_mode is 'floor', available for float8_e4m3fn: 'rint'."),
     *of_kinds(call, optional=("dst_type", "scale_alg", "dst_type_max"), round_mode=STR, dst_type=FORMAT, scale_alg=INT, dst_type_max=NUMBER),
-    ("dst_type", lambda: call(dst_type=np.int8), ParamError, 161002, f"dst_type is int8, available: {FORMATS}. Name it by torch_npu's code (291, 292, 296, 297), a dtype or its name."),
+    ("dst_type", lambda: call(dst_type=np.int8), ParamError, 161002, f"dst_type is int8, available: {FORMATS}. Pass torch_npu's code (291, 292, 296, 297), a dtype or a dtype's name."),
     *[(f"scale_alg {alg} of {to}", lambda alg=alg, to=to: call(dst_type=to, scale_alg=alg), ParamError, 161002, f"scale_alg is {alg}, available for {to}: {others}.") for alg, to, others in ((1, "float8_e4m3fn", "0"), (2, "float8_e5m2", "0"), (1, "float4_e2m1", "0, 2"), (2, "float4_e1m2", "0"), (-1, "float4_e2m1", "0, 2"))],
     *[(f"dst_type_max {top}", lambda top=top: call(scale_alg=2, dst_type_max=top), ParamError, 161002, f"dst_type_max is {top:g}, available: 0, 6, 7.") for top in (5.9, 6.5, 8, 12, -6, np.nan, np.inf)],
-    ("dst_type_max ignored", lambda: call(dst_type_max=6), ParamError, 161002, "dst_type_max is 6, available: 0.0 (it belongs to scale_alg 2)."),
-    ("odd last axis", lambda: call(input=X[:, :3]), ParamError, 161002, "input has shape (65, 3), expected a last axis of a multiple of 2: so many codes of float4_e2m1 share an element of uint8."),
+    ("dst_type_max ignored", lambda: call(dst_type_max=6), ParamError, 161002, "dst_type_max is 6, available: 0.0 (other values need scale_alg 2)."),
+    ("odd last axis", lambda: call(input=X[:, :3]), ParamError, 161002, "input has shape (65, 3), expected a last axis of a multiple of 2: an element of uint8 holds 2 codes of float4_e2m1."),
     ("out of float8", lambda: call(dst_type=292, out=(Y, S1, S2)), DTypeError, 161002, "out[y] has dtype uint8, expected float8_e4m3fn."),
 ]  # fmt: skip
 

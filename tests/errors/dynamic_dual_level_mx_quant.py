@@ -30,11 +30,11 @@ ERRORS = [
     ("float32", lambda: call(input=X.astype(np.float32)), DTypeError, 161002, "input has dtype float32, expected float16 or bfloat16."),
     ("rank 0", lambda: call(input=X[0, 0, ...]), ParamError, 161002, "input has 0 dimensions, expected 1 to 7. Give it an axis with input.reshape(1)."),
     ("rank 8", lambda: call(input=X.reshape(1, 1, 1, 1, 1, 1, 2, 4)), ParamError, 161002, "input has 8 dimensions, expected 1 to 7."),
-    ("smooth_scale of another dtype", lambda: call(smooth_scale=S[0]), DTypeError, 161002, "smooth_scale has dtype float32, expected that of input, float16. Convert it with smooth_scale.astype(input.dtype)."),
+    ("smooth_scale of another dtype", lambda: call(smooth_scale=S[0]), DTypeError, 161002, "smooth_scale has dtype float32, expected the dtype of input (float16). Convert it with smooth_scale.astype(input.dtype)."),
     ("smooth_scale rank 2", lambda: call(smooth_scale=X), ParamError, 161002, "smooth_scale has 2 dimensions, expected 1."),
-    ("smooth_scale", lambda: call(smooth_scale=X[0]), ParamError, 161002, "smooth_scale is given, expected None: it is not available."),
+    ("smooth_scale", lambda: call(smooth_scale=X[0]), ParamError, 161002, "smooth_scale is given, expected None: smooth_scale is not available."),
     *[(f"round_mode {mode}", lambda mode=mode: call(round_mode=mode), ParamError, 161002, f"round_mode is '{mode}', available: 'rint', 'round' or 'floor'.") for mode in ("ceil", "trunc", "")],
-    ("odd last axis", lambda: call(input=X[:, :3]), ParamError, 161002, "input has shape (2, 3), expected a last axis of a multiple of 2: so many codes of float4_e2m1 share an element of uint8."),
+    ("odd last axis", lambda: call(input=X[:, :3]), ParamError, 161002, "input has shape (2, 3), expected a last axis of a multiple of 2: an element of uint8 holds 2 codes of float4_e2m1."),
 ]  # fmt: skip
 
 # In the order in which faults are reported: one argument each, wrong on its own.

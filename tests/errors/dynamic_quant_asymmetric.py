@@ -29,7 +29,7 @@ ERRORS = [
     ("dst_type", lambda: call(dst_type="int9"), ParamError, 161002, "dst_type is 'int9', available"),
     *of_kinds(call, optional=("dst_type",), dst_type=FORMAT),
     ("quant_mode", lambda: call(quant_mode="x"), ParamError, 161002, "quant_mode is 'x', expected 'pertoken', 'pertensor' or 'perchannel'."),
-    ("dst_type_max", lambda: call(dst_type_max=15.0), ParamError, 161002, "dst_type_max is 15, available: 0.0 (it belongs to hifloat8)."),
+    ("dst_type_max", lambda: call(dst_type_max=15.0), ParamError, 161002, "dst_type_max is 15, available: 0.0 (other values need hifloat8)."),
     ("dst_type_max low", lambda: call(dst_type=290, dst_type_max=9e-7), ParamError, 161002, "dst_type_max is 9e-07, expected 0 or a number from 1e-06 to 32768."),
     ("int4", lambda: call(dst_type="int4"), ParamError, 161002, "input has shape (2, 4), expected a last axis of a multiple of 8"),
     ("group_index", lambda: grouped(group_index=ENDS - 1, out=(Y, S, O)), ParamError, 161002, "group_index[1] is 1, expected 2"),

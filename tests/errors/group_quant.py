@@ -33,10 +33,10 @@ TAKES = {
     "x": Takes(FLOATS, "expected 2. Merge leading axes with x.reshape(-1, n)."),
     "scale": Takes(FLOATS, "expected 2. It holds a row for each group."),
     "group_index": Takes("int32 or int64.", "expected 1. It holds the end of each group.", "np.int64"),
-    "offset": Takes("that of scale, float32.", "expected 0 or 1. It holds one element.", optional=True),
+    "offset": Takes("the dtype of scale (float32).", "expected 0 or 1. It holds one element.", optional=True),
 }  # fmt: skip
-FROM_0 = "it holds the row behind each group, counted from the first row of x."
-OF_SCALE = "a row for each entry of group_index, of as many as x has columns."
+FROM_0 = "each entry is the row after its group, counted from the first row of x."
+OF_SCALE = "a row for each entry of group_index, a column for each column of x."
 
 # Name, call, exception, code, message (from its beginning, after the operator's name).
 ERRORS = [
@@ -55,15 +55,15 @@ ERRORS = [
     ("group_index long", lambda: call(**ends(1, 2**62)), ParamError, 161002, f"group_index[1] is {2**62}, expected 3, the number of rows of x."),
     ("scale, groups", lambda: call(scale=S[:1]), ParamError, 161002, f"scale has shape (1, 8), expected (2, 8): {OF_SCALE}"),
     ("scale, columns", lambda: call(scale=S[:, :1]), ParamError, 161002, f"scale has shape (2, 1), expected (2, 8): {OF_SCALE}"),
-    ("offset int32", lambda: call(offset=Z.astype(np.int32)), DTypeError, 161002, "offset has dtype int32, expected that of scale, float32."),
-    ("offset unlike scale", lambda: call(scale=S.astype(ml_dtypes.bfloat16)), DTypeError, 161002, "offset has dtype float32, expected that of scale, bfloat16."),
+    ("offset int32", lambda: call(offset=Z.astype(np.int32)), DTypeError, 161002, "offset has dtype int32, expected the dtype of scale (float32)."),
+    ("offset unlike scale", lambda: call(scale=S.astype(ml_dtypes.bfloat16)), DTypeError, 161002, "offset has dtype float32, expected the dtype of scale (bfloat16)."),
     ("offset rank 2", lambda: call(offset=Z[None]), ParamError, 161002, "offset has 2 dimensions, expected 0 or 1. It holds one element."),
     ("offset, several", lambda: call(offset=np.ones(2, np.float32)), ParamError, 161002, "offset has shape (2,), expected one element."),
     ("offset, none", lambda: call(offset=Z[:0]), ParamError, 161002, "offset has shape (0,), expected one element."),
-    ("dst_dtype", lambda: call(dst_dtype="float8_e5m2"), ParamError, 161002, "dst_dtype is float8_e5m2, available: int8, int4. Name it by torch_npu's code (258, 285), a dtype or its name."),
+    ("dst_dtype", lambda: call(dst_dtype="float8_e5m2"), ParamError, 161002, "dst_dtype is float8_e5m2, available: int8, int4. Pass torch_npu's code (258, 285), a dtype or a dtype's name."),
     ("dst_dtype uint8", lambda: call(dst_dtype=np.uint8), ParamError, 161002, "dst_dtype is uint8, available: int8, int4."),
-    ("dst_dtype of ACL", lambda: call(dst_dtype=29), ParamError, 161002, "dst_dtype is 29, available: int8, int4. Numbers below 256 are torch's: int4 is 285."),
-    ("int4, last axis", lambda: call(x=X[:, :4], scale=S[:, :4], dst_dtype="int4"), ParamError, 161002, "x has shape (3, 4), expected a last axis of a multiple of 8: so many codes of int4 share an element of int32."),
+    ("dst_dtype of ACL", lambda: call(dst_dtype=29), ParamError, 161002, "dst_dtype is 29, available: int8, int4. Numbers below 256 are torch's codes; torch_npu's code of int4 is 285."),
+    ("int4, last axis", lambda: call(x=X[:, :4], scale=S[:, :4], dst_dtype="int4"), ParamError, 161002, "x has shape (3, 4), expected a last axis of a multiple of 8: an element of int32 holds 8 codes of int4."),
     ("int4, out", lambda: call(dst_dtype="int4"), DTypeError, 161002, "out has dtype int8, expected int32."),
 ]  # fmt: skip
 # In the order in which faults are reported: one argument each, wrong on its own.

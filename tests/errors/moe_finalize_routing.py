@@ -34,7 +34,7 @@ GIVEN: dict[str, Any] = {
 }
 # Good arguments, and out, so that nothing may be written.
 call = partial(npu_moe_finalize_routing, **GIVEN, out=Y)
-LIKE = "that of expanded_permuted_rows, float16."
+LIKE = "the dtype of expanded_permuted_rows (float16)."
 TAKES = {
     "expanded_permuted_rows": Takes(FLOATS, "expected 2 or 3."),
     "skip1": Takes(LIKE, "expected 2.", optional=True),
@@ -63,8 +63,8 @@ ERRORS = [
     ("drop_pad_mode", lambda: call(drop_pad_mode=4), ParamError, 161002, "drop_pad_mode is 4, expected 0, 1 (slots of experts), 2 (a token's rows one after the other) or 3 (both)."),
     ("k", lambda: unscaled(k=0), ParamError, 161002, "k is 0, expected 1 or more without scales."),
     ("k of others", lambda: unscaled(k=4), ParamError, 161002, "skip1 has shape (3, 4), expected (1, 4)."),
-    ("k, a part", lambda: unscaled(k=4, skip1=None, skip2=None, export_for_source_row=EXPERTS[:1]), ParamError, 161002, "expanded_src_to_dst_row has shape (6,), expected a multiple of k, 4."),
-    ("no experts", lambda: call(export_for_source_row=None), ParamError, 161002, "export_for_source_row is None, expected the expert of each row with bias."),
+    ("k, a part", lambda: unscaled(k=4, skip1=None, skip2=None, export_for_source_row=EXPERTS[:1]), ParamError, 161002, "expanded_src_to_dst_row has shape (6,), expected a multiple of k (4)."),
+    ("no experts", lambda: call(export_for_source_row=None), ParamError, 161002, "export_for_source_row is None, expected an array with bias: it holds the expert of each row."),
     ("rows of slots", lambda: slots(expanded_permuted_rows=ROWS), ParamError, 161002, "expanded_permuted_rows has shape (6, 4), expected 3 axes, (experts, slots, H), with drop_pad_mode 1."),
     ("slots for rows", lambda: slots(drop_pad_mode=2), ParamError, 161002, "expanded_permuted_rows has shape (2, 3, 4), expected 2 axes with drop_pad_mode 2."),
     ("skip1", lambda: call(skip1=SKIP[:2]), ParamError, 161002, "skip1 has shape (2, 4), expected (3, 4)."),
@@ -75,7 +75,7 @@ ERRORS = [
     ("rows, many", lambda: call(expanded_permuted_rows=np.broadcast_to(ROWS[:1, :1], (1, 2**52)), skip1=None, skip2=None, bias=None), ParamError, 161002, "expanded_permuted_rows has shape (1, 4503599627370496), expected at most 4503599627370496 elements in the result."),
     ("no row", lambda: call(**source(0, 1, 2, 3, 4, 6)), ParamError, 161002, "expanded_src_to_dst_row[5] is 6, expected 0 to 5: a row of expanded_permuted_rows."),
     ("negative", lambda: call(**source(0, -1, 2, 3, 4, 5)), ParamError, 161002, "expanded_src_to_dst_row[1] is -1, expected 0 to 5: a row of expanded_permuted_rows."),
-    ("no slot", lambda: slots(**source(-2, 1, 2, 3, 4, 5)), ParamError, 161002, "expanded_src_to_dst_row[0] is -2, expected -1 to 5: a row of expanded_permuted_rows, or -1: none."),
+    ("no slot", lambda: slots(**source(-2, 1, 2, 3, 4, 5)), ParamError, 161002, "expanded_src_to_dst_row[0] is -2, expected -1 to 5: a row of expanded_permuted_rows, or -1 for none."),
     ("no expert", lambda: call(export_for_source_row=EXPERTS + 1), ParamError, 161002, "export_for_source_row[2, 0] is 5, expected 0 to 4: a row of bias."),
     ("a negative expert", lambda: call(export_for_source_row=EXPERTS - 1), ParamError, 161002, "export_for_source_row[0, 0] is -1, expected 0 to 4: a row of bias."),
 ]  # fmt: skip

@@ -46,10 +46,10 @@ TAKES = {
 }
 ANY = "expected float16, bfloat16, float32, int8, uint8, float8_e4m3fn or float8_e5m2."
 OF_ROWS = "It holds a scale for each row of x."
-RANGE = "expected 0 <= start < end <= 4, expert_num."
-ENTRIES = "expected none, or 2: the first expert and the one behind the last."
+RANGE = "expected 0 <= start < end <= 4 (expert_num)."
+ENTRIES = "expected 0, or 2: the first expert and the expert after the last."
 BYTES = X.astype(ml_dtypes.float8_e5m2)
-FACTORS = "a factor for each column, of all experts or of each in the range."
+FACTORS = "a factor for each column, for all experts or for each in the range."
 
 
 def scale(*shape: int, dtype: Any = np.float32) -> dict[str, np.ndarray]:
@@ -79,7 +79,7 @@ ERRORS = [
     ("x int32", lambda: rows(x=X.astype(np.int32)), DTypeError, 161002, f"x has dtype int32, {ANY}"),
     ("x int8, quantized", lambda: dynamic(x=X.astype(np.int8)), DTypeError, 161002, f"x has dtype int8, expected {FLOATS}"),
     ("expert_idx int64", lambda: call(expert_idx=IDX.astype(np.int64)), DTypeError, 161002, "expert_idx has dtype int64, expected int32. Convert it, e.g. with expert_idx.astype(np.int32)."),
-    ("expert_idx rows", lambda: call(expert_idx=IDX[:2]), ParamError, 161002, "expert_idx has shape (2, 2), expected (3, K): a row for each of x."),
+    ("expert_idx rows", lambda: call(expert_idx=IDX[:2]), ParamError, 161002, "expert_idx has shape (2, 2), expected (3, K): a row for each row of x."),
     ("expert_idx, many", lambda: rows(x=X[:1], expert_idx=np.broadcast_to(IDX[:1, :1], (1, 2**31))), ParamError, 161002, "expert_idx has shape (1, 2147483648), expected at most 2147483647 elements."),
     ("x, many", lambda: rows(x=np.broadcast_to(X[:1, :1], (3, 2**50))), ParamError, 161002, "x has shape (3, 1125899906842624), expected at most 4503599627370496 elements in the result."),
     ("scale uint8 of floats", lambda: rows(**scale(3, 1, 2, dtype=np.uint8)), DTypeError, 161002, "scale has dtype uint8, expected float32."),

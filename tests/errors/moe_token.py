@@ -35,7 +35,7 @@ OF_UNPERMUTE = {
     "sorted_indices": Takes("int32 or int64.", "expected 1. It holds a row of permuted_tokens for each term.", "np.int64"),
     "probs": Takes(FLOATS, "expected 2. It holds a row for each token.", optional=True),
 }  # fmt: skip
-ROW = "expected 0 or more: a row of permuted_tokens, or none beyond the last."
+ROW = "expected 0 or more: a row of permuted_tokens, or for none a number beyond the last row."
 MOST = "expected at most 4503599627370496 elements in the result."
 
 # Name, call, exception, code, message (from its beginning).
@@ -46,13 +46,13 @@ ERRORS = [
     *of_kinds(unpermute, U, padded_mode=BOOL),
     ("tokens float64", lambda: permute(tokens=TOKENS.astype(float)), DTypeError, 161002, P + "tokens has dtype float64, expected float16, bfloat16, float32 or int8. Convert it, e.g. with tokens.astype(np.float32)."),
     ("indices rank 0", lambda: permute(indices=np.zeros((), np.int64)), ParamError, 161002, P + "indices has 0 dimensions, expected 1 or 2."),
-    ("indices rows", lambda: permute(indices=INDICES[:2]), ParamError, 161002, P + "indices has shape (2, 2), expected (3,) or (3, K): a row for each of tokens."),
+    ("indices rows", lambda: permute(indices=INDICES[:2]), ParamError, 161002, P + "indices has shape (2, 2), expected (3,) or (3, K): a row for each row of tokens."),
     ("indices, many", lambda: permute(tokens=TOKENS[:1], indices=np.broadcast_to(INDICES[:1, :1], (1, 2**31))), ParamError, 161002, P + "indices has shape (1, 2147483648), expected at most 2147483647 elements."),
     ("tokens, many", lambda: permute(tokens=np.broadcast_to(TOKENS[:, :1], (3, 2**50))), ParamError, 161002, P + f"tokens has shape (3, 1125899906842624), {MOST}"),
     ("padded", lambda: permute(padded_mode=True), ParamError, 161002, P + "padded_mode is True, available: False."),
     ("padded rows", lambda: unpermute(padded_mode=True), ParamError, 161002, U + "padded_mode is True, available: False."),
-    ("restored", lambda: unpermute(restore_shape=[3, 4]), ParamError, 161002, U + "restore_shape is given, expected None, as padded_mode is False."),
-    ("restored, empty", lambda: unpermute(restore_shape=[]), ParamError, 161002, U + "restore_shape is given, expected None, as padded_mode is False."),
+    ("restored", lambda: unpermute(restore_shape=[3, 4]), ParamError, 161002, U + "restore_shape is given, expected None: padded_mode is False."),
+    ("restored, empty", lambda: unpermute(restore_shape=[]), ParamError, 161002, U + "restore_shape is given, expected None: padded_mode is False."),
     ("restored, int", lambda: unpermute(restore_shape=3), TypeError, None, U + "restore_shape is an int, expected a list of ints."),
     ("probs", lambda: unpermute(probs=PROBS[:2]), ParamError, 161002, U + "probs has shape (2, 2), expected 6 elements: one for each entry of sorted_indices."),
     ("rows, many", lambda: unpermute(permuted_tokens=np.broadcast_to(ROWS[:1, :1], (1, 2**52))), ParamError, 161002, U + f"permuted_tokens has shape (1, 4503599627370496), {MOST}"),

@@ -28,7 +28,7 @@ GIVEN["quant_zero_points"] = Z
 copied = partial(npu_quant_scatter, **GIVEN, out=Y)
 in_place = partial(npu_quant_scatter_, **GIVEN)
 bytes_ = partial(npu_quant_scatter, **GIVEN | {"self": CACHE.view(np.uint8)})
-AXES = "Its first axis are batches, its last one channels."
+AXES = "Its first axis holds batches, its last axis channels."
 ONE = "It holds one element per channel."
 TAKES = {
     "self": Takes("int8, float8_e4m3fn, float8_e5m2 or uint8.", f"expected 3 to 8. {AXES}", "np.int8"),
@@ -63,23 +63,23 @@ ERRORS = [
     ("updates float32", lambda: in_place(updates=NEW.astype(np.float32)), DTypeError, 161002, Q + "updates has dtype float32, expected float16 or bfloat16. Convert it, e.g. with updates.astype(np.float16)."),
     ("indices, three axes", lambda: copied(indices=AT[None, None]), ParamError, 161002, P + "indices has 3 dimensions, expected 1 or 2."),
     ("quant_scales, no axis", lambda: copied(quant_scales=S[0, ...]), ParamError, 161002, P + f"quant_scales has 0 dimensions, expected 1 to 8. {ONE}"),
-    *[(f"axis {axis}", lambda axis=axis: copied(axis=axis), ParamError, 161002, P + f"axis is {axis}, expected neither the first nor the last of self.") for axis in (0, 2, -1, -3)],
-    ("axis beyond", lambda: copied(axis=3), ParamError, 161002, P + "axis is 3, expected -3 to 2 for self of 3 dimensions."),
-    *[(f"quant_axis {axis}", lambda axis=axis: in_place(quant_axis=axis), ParamError, 161002, Q + f"quant_axis is {axis}, available: -1 or 2, the last of self.") for axis in (0, 1, -2, 3)],
+    *[(f"axis {axis}", lambda axis=axis: copied(axis=axis), ParamError, 161002, P + f"axis is {axis}, expected neither the first nor the last axis of self.") for axis in (0, 2, -1, -3)],
+    ("axis beyond", lambda: copied(axis=3), ParamError, 161002, P + "axis is 3, expected -3 to 2: self has 3 dimensions."),
+    *[(f"quant_axis {axis}", lambda axis=axis: in_place(quant_axis=axis), ParamError, 161002, Q + f"quant_axis is {axis}, available: -1 or 2 (the last axis of self).") for axis in (0, 1, -2, 3)],
     ("reduce", lambda: copied(reduce="add"), ParamError, 161002, P + "reduce is 'add', available: 'update'."),
-    ("dst_type", lambda: copied(dst_type=285), ParamError, 161002, P + f"dst_type is int4, {AVAILABLE} Name it by torch_npu's code (258, 290, 291, 292), a dtype or its name."),
-    ("dst_type of another array", lambda: copied(dst_type=291), ParamError, 161002, P + "dst_type is float8_e5m2, expected int8, which self of int8 holds."),
-    ("no dst_type", bytes_, ParamError, 161002, P + "dst_type is None, expected hifloat8, which self of uint8 holds."),
+    ("dst_type", lambda: copied(dst_type=285), ParamError, 161002, P + f"dst_type is int4, {AVAILABLE} Pass torch_npu's code (258, 290, 291, 292), a dtype or a dtype's name."),
+    ("dst_type of another array", lambda: copied(dst_type=291), ParamError, 161002, P + "dst_type is float8_e5m2, expected int8: self of int8 holds int8."),
+    ("no dst_type", bytes_, ParamError, 161002, P + "dst_type is None, expected hifloat8: self of uint8 holds hifloat8."),
     ("round_mode word", lambda: in_place(round_mode="hybrid"), ParamError, 161002, Q + "round_mode is 'hybrid', available: 'rint' or 'round'."),
     ("round_mode of int8", lambda: in_place(round_mode="round"), ParamError, 161002, Q + "round_mode is 'round', available: 'rint'."),
-    ("round_mode of hifloat8", lambda: bytes_(dst_type=290), ParamError, 161002, P + "round_mode is 'rint', available for hifloat8: 'round' (its ties go away from zero)."),
-    *[(f"updates {new.shape}", lambda new=new: copied(updates=new), ParamError, 161002, P + f"updates has shape {new.shape}, expected (3, 4, 2), that of self, or less along axes 0 and -2.") for new in (NEW[..., :1], NEW.repeat(3, 1), NEW.repeat(2, 0), NEW[:, None])],
-    *[(f"indices {at.shape}", lambda at=at: copied(indices=at), ParamError, 161002, P + f"indices has shape {at.shape}, expected (2,) or (2, 2): an entry for each place on the first axis of updates.") for at in (AT[:1], AT[:, None], PAIRS.repeat(2, 0), PAIRS.repeat(2, 1))],
-    ("quant_scales shape", lambda: copied(quant_scales=S[:1]), ParamError, 161002, P + "quant_scales has shape (1,), expected 2 elements: the last axis of updates."),
-    ("quant_zero_points shape", lambda: copied(quant_zero_points=Z[None].repeat(2, 0)), ParamError, 161002, P + "quant_zero_points has shape (2, 2), expected 2 elements: the last axis of updates."),
-    *[(f"index {p}", lambda p=p: in_place(indices=np.array([0, p])), ParamError, 161002, Q + f"indices[1] is {p}, expected 0 to 2: where updates may lie along axis -2 of self.") for p in (-1, 3, 2**62, -(2**63))],
-    ("pair's batch", lambda: in_place(indices=PAIRS - [-1, 0]), ParamError, 161002, Q + "indices[0, 0] is 3, expected 0 to 2: where updates may lie along axis 0 of self."),
-    ("pair's place", lambda: copied(indices=PAIRS - [0, 1]), ParamError, 161002, P + "indices[1, 1] is -1, expected 0 to 2: where updates may lie along axis -2 of self."),
+    ("round_mode of hifloat8", lambda: bytes_(dst_type=290), ParamError, 161002, P + "round_mode is 'rint', available for hifloat8: 'round' (ties away from zero)."),
+    *[(f"updates {new.shape}", lambda new=new: copied(updates=new), ParamError, 161002, P + f"updates has shape {new.shape}, expected the shape of self, (3, 4, 2), or less along axes 0 and -2.") for new in (NEW[..., :1], NEW.repeat(3, 1), NEW.repeat(2, 0), NEW[:, None])],
+    *[(f"indices {at.shape}", lambda at=at: copied(indices=at), ParamError, 161002, P + f"indices has shape {at.shape}, expected (2,) or (2, 2): an entry for each index of the first axis of updates.") for at in (AT[:1], AT[:, None], PAIRS.repeat(2, 0), PAIRS.repeat(2, 1))],
+    ("quant_scales shape", lambda: copied(quant_scales=S[:1]), ParamError, 161002, P + "quant_scales has shape (1,), expected 2 elements: the length of the last axis of updates."),
+    ("quant_zero_points shape", lambda: copied(quant_zero_points=Z[None].repeat(2, 0)), ParamError, 161002, P + "quant_zero_points has shape (2, 2), expected 2 elements: the length of the last axis of updates."),
+    *[(f"index {p}", lambda p=p: in_place(indices=np.array([0, p])), ParamError, 161002, Q + f"indices[1] is {p}, expected 0 to 2: where updates fit along axis -2 of self.") for p in (-1, 3, 2**62, -(2**63))],
+    ("pair's batch", lambda: in_place(indices=PAIRS - [-1, 0]), ParamError, 161002, Q + "indices[0, 0] is 3, expected 0 to 2: where updates fit along axis 0 of self."),
+    ("pair's place", lambda: copied(indices=PAIRS - [0, 1]), ParamError, 161002, P + "indices[1, 1] is -1, expected 0 to 2: where updates fit along axis -2 of self."),
 ]  # fmt: skip
 
 # In the order in which faults are reported: one argument each, wrong on its own.

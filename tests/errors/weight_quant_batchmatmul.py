@@ -26,8 +26,8 @@ GIVEN: dict[str, Any] = {"x": X, "weight": W, "antiquant_scale": S, "antiquant_o
 GIVEN |= {"quant_scale": F, "quant_offset": F, "bias": F}
 # Good arguments, and out, so that nothing may be written.
 call = partial(npu_weight_quant_batchmatmul, **GIVEN, out=Y)
-OF_X = "that of x, float16. Convert it with antiquant_scale.astype(x.dtype)."
-OF_SCALE = "that of antiquant_scale, float16. Convert it with"
+OF_X = "the dtype of x (float16). Convert it with antiquant_scale.astype(x.dtype)."
+OF_SCALE = "the dtype of antiquant_scale (float16). Convert it with"
 MERGE = "expected 1 or 2. Merge leading axes with {}.reshape(-1, n)."
 TAKES = {
     "x": Takes("float16 or bfloat16.", "expected 2 to 8. Merge axes with x.reshape."),
@@ -36,10 +36,12 @@ TAKES = {
     "antiquant_offset": Takes(OF_SCALE, MERGE.format("antiquant_offset"), optional=True),
     "quant_scale": Takes("float32 or int64.", MERGE.format("quant_scale"), "np.float32", optional=True),
     "quant_offset": Takes("float32.", MERGE.format("quant_offset"), "np.float32", optional=True),
-    "bias": Takes("float32 or that of x, float16.", "expected 1. It holds one element per column.", "np.float32", optional=True),
+    "bias": Takes("float32 or the dtype of x (float16).", "expected 1. It holds one element per column.", "np.float32", optional=True),
 }  # fmt: skip
-COLUMNS = "expected (8,) or (1,), or with an axis of 1 in front: an element for each column of the product with weight of shape (64, 8), or one for all."
-GROUPS = "expected 0 (no groups) or a multiple of 32 less than 64, the last axis of x."
+COLUMNS = "expected (8,), (1, 8), (1,) or (1, 1): an element for each column of the product with weight of shape (64, 8), or one for all."
+GROUPS = (
+    "expected 0 (no groups) or a multiple of 32 less than 64, the length of the last axis of x."
+)
 float4 = partial(
     npu_weight_quant_batchmatmul, X, FLOAT4, antiquant_scale=BYTES, antiquant_group_size=32
 )
@@ -53,14 +55,14 @@ ERRORS = [
     ("x float32", lambda: call(x=X.astype(np.float32)), DTypeError, 161002, "x has dtype float32, expected float16 or bfloat16."),
     ("x rank 1", lambda: call(x=X[0]), ParamError, 161002, "x has 1 dimension, expected 2 to 8."),
     ("weight uint8", lambda: call(weight=W.astype(np.uint8)), DTypeError, 161002, "weight has dtype uint8, expected int8, int32 or float32."),
-    ("weight of other rows", lambda: call(weight=W[:63]), ParamError, 161002, "weight has shape (63, 8), expected an axis -2 of 64: x of shape (2, 64) has 64 columns."),
-    ("words of other rows", lambda: call(weight=W[:7, :1].astype(np.int32)), ParamError, 161002, "weight has shape (7, 1), expected an axis -2 of 64 or, packed, 8: x of shape (2, 64) has 64 columns."),
-    ("antiquant_scale float32", lambda: call(antiquant_scale=F), DTypeError, 161002, "antiquant_scale has dtype float32, expected that of x, float16."),
+    ("weight of other rows", lambda: call(weight=W[:63]), ParamError, 161002, "weight has shape (63, 8), expected length 64 along axis -2: x of shape (2, 64) has 64 columns."),
+    ("words of other rows", lambda: call(weight=W[:7, :1].astype(np.int32)), ParamError, 161002, "weight has shape (7, 1), expected length 64 (or 8 if it is packed) along axis -2: x of shape (2, 64) has 64 columns."),
+    ("antiquant_scale float32", lambda: call(antiquant_scale=F), DTypeError, 161002, "antiquant_scale has dtype float32, expected the dtype of x (float16)."),
     ("antiquant_scale of float4", lambda: float4(antiquant_scale=S), DTypeError, 161002, "antiquant_scale has dtype float16, expected uint8 or float8_e8m0fnu."),
     ("antiquant_scale of others", lambda: call(antiquant_scale=S[:7]), ParamError, 161002, f"antiquant_scale has shape (7,), {COLUMNS}"),
     ("antiquant_scale in a column", lambda: call(antiquant_scale=S[:, None]), ParamError, 161002, f"antiquant_scale has shape (8, 1), {COLUMNS}"),
     ("antiquant_scale of a group", lambda: call(antiquant_group_size=32), ParamError, 161002, "antiquant_scale has shape (8,), expected (2, 8): a row for each 32 rows of weight of shape (64, 8)."),
-    ("antiquant_offset of others", lambda: call(antiquant_offset=S[None]), ParamError, 161002, "antiquant_offset has shape (1, 8), expected that of antiquant_scale, (8,)."),
+    ("antiquant_offset of others", lambda: call(antiquant_offset=S[None]), ParamError, 161002, "antiquant_offset has shape (1, 8), expected the shape of antiquant_scale, (8,)."),
     ("antiquant_offset of float4", lambda: float4(antiquant_offset=BYTES), ParamError, 161002, "antiquant_offset is given, expected None: weight of float32 holds float4_e2m1."),
     ("quant_scale float16", lambda: call(quant_scale=S), DTypeError, 161002, "quant_scale has dtype float16, expected float32 or int64."),
     ("quant_scale of others", lambda: call(quant_scale=F[:3]), ParamError, 161002, f"quant_scale has shape (3,), {COLUMNS}"),
@@ -70,10 +72,10 @@ ERRORS = [
     *((f"antiquant_group_size {size}", partial(call, antiquant_group_size=size), ParamError, 161002, f"antiquant_group_size is {size}, {GROUPS}") for size in (-32, 1, 33, 64)),
     ("antiquant_group_size of few", lambda: call(x=X[:, :32], antiquant_group_size=32), ParamError, 161002, "antiquant_group_size is 32, expected 0 (no groups)."),
     ("antiquant_group_size of float4", lambda: float4(antiquant_group_size=0), ParamError, 161002, "antiquant_group_size is 0, expected 32 for float4_e2m1."),
-    ("inner_precise", lambda: call(inner_precise=2), ParamError, 161002, "inner_precise is 2, expected 0 or 1, which give the same."),
-    ("weight_dtype", lambda: call(weight_dtype="int4"), ParamError, 161002, "weight_dtype is int4, expected None or int8, which weight of int8 holds."),
+    ("inner_precise", lambda: call(inner_precise=2), ParamError, 161002, "inner_precise is 2, expected 0 or 1, which give the same result."),
+    ("weight_dtype", lambda: call(weight_dtype="int4"), ParamError, 161002, "weight_dtype is int4, expected None or the dtype of weight (int8)."),
     ("out of values", lambda: call(quant_scale=None, quant_offset=None), DTypeError, 161002, "out has dtype int8, expected float16."),
-    ("a product of too many", lambda: npu_weight_quant_batchmatmul(np.broadcast_to(X[:1, :1], (2**30, 1)), np.broadcast_to(W[:1, :1], (1, 2**30)), S[:1]), ParamError, 161002, "x has shape (1073741824, 1), expected a product of at most 4503599627370496 elements with weight of shape (1, 1073741824)."),
+    ("a product of too many", lambda: npu_weight_quant_batchmatmul(np.broadcast_to(X[:1, :1], (2**30, 1)), np.broadcast_to(W[:1, :1], (1, 2**30)), S[:1]), ParamError, 161002, "x has shape (1073741824, 1), expected at most 4503599627370496 elements in the product with weight of shape (1, 1073741824)."),
 ]  # fmt: skip
 # In the order in which faults are reported: one argument each, wrong on its own.
 FAULTS = [

@@ -59,7 +59,7 @@ PLACES: dict[str, tuple[Fault, str, str]] = {
     "rows swapped": (
         codes(swapped, np.s_[3:10:6]),
         "rows 3, 9",
-        "rows are at other places: 3 is the golden's 9, 9 is the golden's 3",
+        "rows are in wrong places: 3 holds the golden's 9, 9 holds the golden's 3",
     ),
     "signs of rows": (codes(negated, ROWS), "rows 100 to 227", "the sign is flipped in {}"),
     "a row shifted": (codes(moved(1), 5), "row 5", "{} is shifted right by 1 column"),
@@ -70,7 +70,8 @@ PLACES: dict[str, tuple[Fault, str, str]] = {
     ),
 }
 OTHERS = (
-    "rows are at other places: 0 is the golden's {}, 1 is the golden's {}, 2 is the golden's {} "
+    "rows are in wrong places: 0 holds the golden's {}, 1 holds the golden's {}, "
+    "2 holds the golden's {} "
 )
 EVERYWHERE: dict[str, tuple[Fault, str]] = {
     "all zeroed": (codes(zero), "actual is 0 everywhere: was it ever written?"),
@@ -122,7 +123,7 @@ KINDS = (
     *(kind for make in BY_OPERATOR for kind in of_factors(make)),
     exactly(large, "all zeroed", *EVERYWHERE["all zeroed"]),
     exactly(large, "all signs", *EVERYWHERE["all signs"]),
-    exactly(large, "all rows moved", codes(moved(1, 0)), "rows are at other places: 1 is the golden's 0, 2 is the golden's 1, 3 is the golden's 2 and 4092 more"),
+    exactly(large, "all rows moved", codes(moved(1, 0)), "rows are in wrong places: 1 holds the golden's 0, 2 holds the golden's 1, 3 holds the golden's 2 and 4092 more"),
     *(
         exactly(make, "axes swapped", axes_swapped, "the last two axes are swapped", "shape differs")
         for make in (int8, e4m3, hif8, two_int8, alone_e4m3, alone_hif8, two_batches, large)

@@ -85,8 +85,8 @@ CHECKS = [
     Fault(
         "inputs: another array's dtype is none of those that are taken",
         f"{OPS}/contract/inputs.cpp",
-        "|| view.dtype == other.dtype) return {};\n  Text expected",
-        ") return {};\n  Text expected",
+        "|| view.dtype == other.dtype) return {};\n  return wrong_dtype(op, argument, view,\n",
+        ") return {};\n  return wrong_dtype(op, argument, view,\n",
         "rms_norm",
     ),
     Fault(

@@ -26,7 +26,7 @@ Status own_fault(Fault kind, const char* subject, const Text& came, const Text& 
 
 int stale_executor(const char* function) {
   return report(ACLNN_ERR_INNER, function,
-                "there is no such executor: it has been used, destroyed, or never made.");
+                "there is no such executor: it has been used or destroyed, or was never made.");
 }
 
 // An executor that is to run: taken out for good unless it is repeatable.
@@ -50,7 +50,7 @@ int run(const Function& function, void* workspace, uint64_t workspace_size, aclO
   if (!executor) return stale_executor(function.name);
   if (&executor->function != &function)
     return refuse(ACLNN_ERR_INNER,
-                  std::string("the executor is one of ") + executor->function.name + ".");
+                  std::string("the executor belongs to ") + executor->function.name + ".");
   if (workspace_size > 0 && workspace == nullptr) {
     executors().remove(handle);
     return refuse(ACLNN_ERR_PARAM_NULLPTR, "workspace is NULL.");
@@ -75,7 +75,7 @@ aclnnStatus refresh(const char* function, aclOpExecutor* executor, bool is_given
       return stale_executor(function);
     if (found->set_address(is, address)) return OK;
     return report(ACLNN_ERR_PARAM_INVALID, function,
-                  "the executor has another tensor or none at that index.");
+                  "the executor has no tensor, or another one, at that index.");
   });
 }
 
@@ -130,7 +130,7 @@ void Executor::add(const TensorArgument& argument, bool is_required) {
     return;
   }
   const Tensor* const described = tensors().find(added.tensor);
-  if (described == nullptr) return fail(Fault::missing, added.name, "is no live tensor");
+  if (described == nullptr) return fail(Fault::missing, added.name, "is not a live tensor");
   added.address = described->address;
   added.offset = described->offset_in_bytes;
   *added.view = described->view;
@@ -254,7 +254,8 @@ Status Executor::check_addresses(std::span<const TensorArgument> some) const {
   for (const TensorArgument& argument : some) {
     const TensorView* const view = argument.view;
     if (view == nullptr || !view->present || view->shape.size() == 0) continue;
-    if (view->data == nullptr) return own_fault(Fault::missing, argument.name, "has no address");
+    if (view->data == nullptr)
+      return own_fault(Fault::missing, argument.name, "has no data address");
     const auto* const base = static_cast<const char*>(argument.address);
     ranges[count] = {base, static_cast<size_t>(view->bounds().end - base)};
     of[count++] = &argument;

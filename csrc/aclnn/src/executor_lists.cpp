@@ -28,7 +28,7 @@ bool Executor::is_given(const TensorList& list) {
 
 void Executor::refuse_list(const char* name, const TensorList& list) {
   add({.name = name}, false);
-  if (!list.is_live) return fail(Fault::missing, name, "is no live list");
+  if (!list.is_live) return fail(Fault::missing, name, "is not a live list");
   if (is_given(list)) fail(Fault::attribute, name, "is given", "expected NULL");
 }
 

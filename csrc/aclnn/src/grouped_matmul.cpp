@@ -50,13 +50,13 @@ struct GroupedMatmulCall : Call<Lists> {
  private:
   void check_lists(const Given& given) {
     const auto check = [this](const std::string& name, const TensorList& list, bool is_required) {
-      if (!list.is_live) return fail(Fault::missing, name.c_str(), "is no live list");
+      if (!list.is_live) return fail(Fault::missing, name.c_str(), "is not a live list");
       if (is_required && list.handle == nullptr) fail(Fault::missing, name.c_str(), "is NULL");
     };
     for (int i = 0; i < Lists::kLists; ++i)
       check(name_of(function, Lists::kNames[i]), given.lists[i], i <= Lists::kWeight);
     check("out", given.out, true);
-    if (!given.has_tuning) fail(Fault::missing, "tuningConfigOptional", "is no live array");
+    if (!given.has_tuning) fail(Fault::missing, "tuningConfigOptional", "is not a live array");
   }
 
   void make_entries(const Given& given) {

@@ -20,11 +20,11 @@ struct SecondVersion : Call<GroupedMatmulSwigluQuantV2> {
   // Of lists of one tensor each, whose first axis is that of the experts.
   void take(const char* name, const TensorList& list, TensorView& view, bool is_required) {
     const size_t length = list.elements.size();
-    if (!list.is_live) return fail(Fault::missing, name, "is no live list");
+    if (!list.is_live) return fail(Fault::missing, name, "is not a live list");
     if (is_required && list.handle == nullptr) return fail(Fault::missing, name, "is NULL");
     if (length > 1 || (is_required && length == 0))
       return fail(Fault::shape, name, {"has ", length, length == 1 ? " tensor" : " tensors"},
-                  "expected one, of all groups");
+                  "expected one with all groups");
     is_required ? input_list(name, list, {&view}) : optional_input_list(name, list, {&view});
   }
   // Of an aclDataType; 0 is FLOAT, which is what there is.
@@ -91,7 +91,7 @@ aclnnStatus aclnnGroupedMatmulSwigluQuantV2GetWorkspaceSize(
       op.dequant_dtype = SecondVersion::request_of(dequantDtype);
       op.quant_mode = quantMode;
       op.group_list_type = groupListType;
-      if (!has_tuning) call.fail(Fault::missing, "tuningConfig", "is no live array");
+      if (!has_tuning) call.fail(Fault::missing, "tuningConfig", "is not a live array");
       call.output("output", output, call.outputs[Op::kY]);
       call.output("outputScale", outputScale, call.outputs[Op::kScale]);
       op.quant_dtype = Executor::request_of(call.outputs[Op::kY]);

@@ -48,7 +48,8 @@ class Blocks {
       const std::lock_guard<Mutex> lock(mutex_);
       const auto block = blocks_.find(reinterpret_cast<uintptr_t>(address));
       if (block == blocks_.end() || block->second.owner != owner)
-        return report(ACL_ERROR_RT_PARAM_INVALID, function, "no live block begins there.");
+        return report(ACL_ERROR_RT_PARAM_INVALID, function,
+                      "no live memory block begins at the pointer.");
       memory = block->second.memory;
       blocks_.erase(block);
     }

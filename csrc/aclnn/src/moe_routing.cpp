@@ -30,7 +30,7 @@ constexpr Function kFinalizeV2 = moe_function("aclnnMoeFinalizeRoutingV2");
 void set_integers(Executor& call, const char* name, const std::optional<Integers>& came,
                   Integers& field) {
   if (!came)
-    call.fail(Fault::missing, name, "is no live array");
+    call.fail(Fault::missing, name, "is not a live array");
   else if (came->is_given())
     field = *came;
 }

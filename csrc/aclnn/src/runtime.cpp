@@ -127,7 +127,7 @@ aclError aclInit(const char* configPath) {
     if (const int code = check_config(function, configPath); code != ACL_SUCCESS) return code;
     const std::lock_guard<Mutex> lock(runtime().mutex);
     if (runtime().initialised++ == 0) return ACL_SUCCESS;
-    return report(ACL_ERROR_REPEAT_INITIALIZE, function, "it has been called before.");
+    return report(ACL_ERROR_REPEAT_INITIALIZE, function, "aclInit has been called before.");
   });
 }
 
@@ -223,7 +223,7 @@ aclError aclrtDestroyContext(aclrtContext context) {
     const std::lock_guard<Mutex> lock(runtime().mutex);
     if (context == runtime().default_context)
       return report(ACL_ERROR_RT_PARAM_INVALID, function,
-                    "it is the device's own, which ends with aclrtResetDevice.");
+                    "context is the device's own, which aclrtResetDevice destroys.");
     if (!runtime().contexts.remove(context)) return unknown(function, "context");
     if (current_context == context) current_context = nullptr;
     return ACL_SUCCESS;

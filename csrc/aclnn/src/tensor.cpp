@@ -118,7 +118,7 @@ void Tensor::derive() {
   view.rank = static_cast<int>(dims.size());
   const int64_t item = size_of(view.dtype);
   if (!is_plain(format))
-    problem = "has a private format, available: ACL_FORMAT_ND and its like";
+    problem = "has a private format, available: ACL_FORMAT_ND and other plain formats";
   else if (any_negative(dims))
     problem = "has a negative dimension";
   else if (any_negative(strides) || offset < 0)
@@ -127,8 +127,8 @@ void Tensor::derive() {
     problem = "has more elements than can be addressed";
   else if (view.is_packed() && !is_in_whole_bytes(*this))
     problem =
-        "holds two elements in a byte: its last axis and its offset have to be even, its elements "
-        "contiguous";
+        "holds two elements in a byte, expected an even last axis, an even offset and contiguous "
+        "elements";
   if (problem != nullptr) return;
   const int64_t per_byte = view.is_packed() ? 2 : 1;
   offset_in_bytes = offset * item / per_byte;
@@ -162,7 +162,7 @@ aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum, aclDat
     if (!describe(tensor, viewDims, viewDimsNum, number_of(dataType), stride, offset,
                   number_of(format), storageDims, storageDimsNum, tensorData))
       return report(ACLNN_ERR_PARAM_NULLPTR, function,
-                    "dims are counted, but the pointer is NULL.");
+                    "a number of dims is above 0, but the pointer to them is NULL.");
     handle = tensors().add(std::move(tensor));
     return OK;
   });
@@ -178,8 +178,9 @@ aclnnStatus aclInitTensor(aclTensor* tensor, const int64_t* viewDims, uint64_t v
     if (tensor == nullptr ||
         !describe(fresh, viewDims, viewDimsNum, number_of(dataType), stride, offset,
                   number_of(format), storageDims, storageDimsNum, tensorData))
-      return report(ACLNN_ERR_PARAM_NULLPTR, function,
-                    "tensor, or dims that are counted, is NULL.");
+      return report(
+          ACLNN_ERR_PARAM_NULLPTR, function,
+          "tensor is NULL, or a number of dims is above 0 and the pointer to them is NULL.");
     const bool found = tensors().with(tensor, [&](Tensor& kept) { kept = std::move(fresh); });
     return found ? OK : stale_tensor(function);
   });

@@ -54,6 +54,30 @@ std::string quoted(std::string_view text) {
   return "'" + line + "'";
 }
 
+Text the_dtype(const NamedView& of) {
+  return {"the dtype of ", Argument(of.name), " (", DTypeOf(of.view), ")"};
+}
+
+Text the_shape(const NamedView& of) {
+  return {"the shape of ", Argument(of.name), ", ", of.view.shape};
+}
+
+Text with_shape(const NamedView& of) { return {Argument(of.name), " of shape ", of.view.shape}; }
+
+Text has_rank(const NamedView& of) {
+  return {": ", Argument(of.name), " has ", dimensions(of.view.rank)};
+}
+
+Text holds(const NamedView& of, Format codes) {
+  return {": ", Argument(of.name), " of ", DTypeOf(of.view), " holds ", codes};
+}
+
+Text none_or_held(const NamedView& of, Format codes) {
+  const Text allowed{"expected ", Nothing(), " or "};
+  if (format_of(of.view.dtype) == codes) return allowed + the_dtype(of);
+  return allowed + Text{codes} + holds(of, codes);
+}
+
 Status fault(const char* op, Fault kind, const Text& subject, const Text& came, const Text& allowed,
              std::string remedy) {
   return Status({kind, op, subject, came, allowed, std::move(remedy)});
@@ -90,7 +114,7 @@ Status check_size(const char* op, const char* argument, const TensorView& view) 
   constexpr int64_t kMost = int64_t{1} << 52;
   if (view.shape.has_at_most(kMost)) return {};
   return wrong_shape(op, argument, view,
-                     {"expected at most ", kMost, " elements, axes of 0 left out"});
+                     {"expected at most ", kMost, " elements, counting axes of length 0 as 1"});
 }
 
 bool is_no_such_rank(const TensorView& view, const Shape& expected) {
@@ -100,11 +124,10 @@ bool is_no_such_rank(const TensorView& view, const Shape& expected) {
 Status check_same_shape(const char* op, const char* argument, const TensorView& view,
                         const char* other_name, const TensorView& other) {
   if (!view.present || (view.shape == other.shape && view.rank == other.rank)) return {};
+  const Text allowed = "expected " + the_shape({other_name, other});
   if (is_no_such_rank(view, other.shape))
-    return fault(op, Fault::rank, {Argument(argument)}, {"has ", dimensions(view.rank)},
-                 {"expected the shape of ", Argument(other_name), ", ", other.shape});
-  return wrong_shape(op, argument, view,
-                     {"expected that of ", Argument(other_name), ", ", other.shape});
+    return fault(op, Fault::rank, {Argument(argument)}, {"has ", dimensions(view.rank)}, allowed);
+  return wrong_shape(op, argument, view, allowed);
 }
 
 Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, const char* x_name,
@@ -113,13 +136,8 @@ Status check_channel_axis(const char* op, int64_t axis, const TensorView& x, con
     place = static_cast<int>(axis < 0 ? axis + x.rank : axis);
     return {};
   }
-  Text allowed = "expected ";
-  if (x.rank == 0)
-    allowed += {"none"};
-  else
-    allowed += {-x.rank, " to ", x.rank - 1};
-  allowed += {" for ", Argument(x_name), " of ", dimensions(x.rank)};
-  return wrong_attribute(op, "axis", axis, allowed);
+  const Text range = x.rank == 0 ? "no axis" : Text{-x.rank, " to ", x.rank - 1};
+  return wrong_attribute(op, "axis", axis, "expected " + range + has_rank({x_name, x}));
 }
 
 Shape rows_of(Shape shape) {
@@ -156,10 +174,10 @@ std::string format_remedy(const DTypeRequest& request, std::span<const Format> a
     if (is_among(format, available)) return "Did you mean " + std::string(name_of(format)) + "?";
   for (const Format format : available)
     if (request.number == static_cast<int>(format))
-      return "Numbers below 256 are torch's: " + std::string(name_of(format)) + " is " +
-             torch_npu_code(format) + ".";
-  return "Name it by torch_npu's code (" + joined(available, torch_npu_code) +
-         "), a dtype or its name.";
+      return "Numbers below 256 are torch's codes; torch_npu's code of " +
+             std::string(name_of(format)) + " is " + torch_npu_code(format) + ".";
+  return "Pass torch_npu's code (" + joined(available, torch_npu_code) +
+         "), a dtype or a dtype's name.";
 }
 
 }  // namespace
@@ -187,10 +205,10 @@ Status check_dst_type(const char* op, const DTypeRequest& dst_type,
 Status check_round_mode(const char* op, const RoundMode& round_mode, Format codes) {
   const bool is_hifloat8 = codes == Format::hifloat8;
   if ((round_mode.value() == Rounding::away_from_zero) == is_hifloat8) return {};
-  return wrong_attribute(
-      op, "round_mode", quoted(round_mode.word()),
-      is_hifloat8 ? Text{"available for ", codes, ": 'round' (its ties go away from zero)"}
-                  : Text("available: 'rint'"));
+  return wrong_attribute(op, "round_mode", quoted(round_mode.word()),
+                         is_hifloat8
+                             ? Text{"available for ", codes, ": 'round' (ties away from zero)"}
+                             : Text("available: 'rint'"));
 }
 
 Format codes_asked_for(const DTypeRequest& dst_type) {
@@ -202,8 +220,8 @@ Status check_packable(const char* op, const char* argument, const TensorView& vi
   const int64_t together = codes_per_element(codes, array);
   if (together == 1 || (view.rank > 0 && view.shape.dims[view.rank - 1] % together == 0)) return {};
   return wrong_shape(op, argument, view,
-                     {"expected a last axis of a multiple of ", together, ": so many codes of ",
-                      codes, " share an element of ", array});
+                     {"expected a last axis of a multiple of ", together, ": an element of ", array,
+                      " holds ", together, " codes of ", codes});
 }
 
 Status check_bound(const char* op, const char* argument, double bound) {
@@ -227,7 +245,7 @@ Status check_dst_type_max(const char* op, double dst_type_max, Format codes) {
   return wrong_attribute(op, "dst_type_max", to_string(dst_type_max),
                          codes == Format::hifloat8
                              ? Text("expected 0 or a number from 1e-06 to 32768")
-                             : Text{"available: 0.0 (it belongs to ", Format::hifloat8, ")"});
+                             : Text{"available: 0.0 (other values need ", Format::hifloat8, ")"});
 }
 
 }  // namespace npu_quant

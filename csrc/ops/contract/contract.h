@@ -50,6 +50,19 @@ std::string shortened(std::string_view text);       // at most 60 bytes, whole c
 std::string with_article(const std::string& type);  // "an int", shortened
 std::string quoted(std::string_view text);          // shortened, in quotes
 
+// An array by the operator's name for it, and the words for it in sentences.
+struct NamedView {
+  const char* name;
+  const TensorView& view;
+};
+Text the_dtype(const NamedView& of);            // "the dtype of x (float16)"
+Text the_shape(const NamedView& of);            // "the shape of x, (2, 4)"
+Text with_shape(const NamedView& of);           // "x of shape (2, 4)"
+Text has_rank(const NamedView& of);             // ": x has 2 dimensions"
+Text holds(const NamedView& of, Format codes);  // ": x of int32 holds int4"
+// "expected None or int4: x of int32 holds int4", "expected None or the dtype of x (int8)"
+Text none_or_held(const NamedView& of, Format codes);
+
 // "a, b, c" of what show() makes of each, or "a, b<last>c".
 template <class Items, class Show>
 std::string joined(const Items& items, Show show, const char* last = ", ") {

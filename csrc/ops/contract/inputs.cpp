@@ -19,15 +19,15 @@ std::string number_remedy(const std::string& argument, const TensorView& view,
   const std::string converted =
       argument + (view.of_torch ? ".to(torch." : ".astype(np.") + name_of(to) + ")";
   const bool takes_bits = is_among(DType::bfloat16, allowed);
-  if (takes_bits && dtype == "|V2") return "If it holds the bits of bfloat16: " + bits + ".";
+  if (takes_bits && dtype == "|V2") return "If it holds the bits of bfloat16, pass " + bits + ".";
   if (dtype.find_first_of("<>") == 0 && dtype.find_first_of("fiu", 1) == 1)
-    return "Its bytes are swapped: " + argument + ".astype(" + argument +
+    return "Its bytes are swapped: pass " + argument + ".astype(" + argument +
            ".dtype.newbyteorder('=')).";
   for (const char* number : {"float", "int", "uint", "bool", "complex"}) {
     if (!begins_with(number)) continue;
     const bool may_be_bits = takes_bits && (dtype == "uint16" || dtype == "int16");
     return "Convert it, e.g. with " + converted +
-           (may_be_bits ? "; if it holds the bits of bfloat16, " + bits : "") + ".";
+           (may_be_bits ? "; if it holds the bits of bfloat16, pass " + bits : "") + ".";
   }
   return "";
 }
@@ -41,10 +41,8 @@ std::string float4_remedy(const std::string& argument, std::string_view dtype) {
 
 Status wrong_dtype(const char* op, const char* argument, const TensorView& view,
                    const Text& expected, std::string remedy = {}) {
-  Text allowed = "expected ";
-  allowed += expected;
-  return fault(op, Fault::dtype, {Argument(argument)}, {"has dtype ", DTypeOf(view)}, allowed,
-               std::move(remedy));
+  return fault(op, Fault::dtype, {Argument(argument)}, {"has dtype ", DTypeOf(view)},
+               "expected " + expected, std::move(remedy));
 }
 
 }  // namespace
@@ -70,9 +68,8 @@ Status check_dtype_in_or_same(const char* op, const char* argument, const Tensor
   if (is_among(other.dtype, allowed))
     return check_dtype_in(op, argument, view, allowed, of_numbers);
   if (!view.present || is_among(view.dtype, allowed) || view.dtype == other.dtype) return {};
-  Text expected = listed(allowed, ", ");
-  expected += {" or that of ", Argument(other_name), ", ", DTypeOf(other)};
-  return wrong_dtype(op, argument, view, expected,
+  return wrong_dtype(op, argument, view,
+                     listed(allowed, ", ") + " or " + the_dtype({other_name, other}),
                      number_remedy(argument, view, allowed, of_numbers));
 }
 
@@ -85,7 +82,7 @@ Status check_same_dtype(const char* op, const char* argument, const TensorView& 
   const std::string to = view.of_torch    ? ".to(torch." + dtype + ")"
                          : other.of_torch ? ".astype('" + dtype + "')"
                                           : ".astype(" + own + ")";
-  return wrong_dtype(op, argument, view, {"that of ", Argument(other_name), ", ", DTypeOf(other)},
+  return wrong_dtype(op, argument, view, the_dtype({other_name, other}),
                      std::string("Convert it with ") + argument + to + ".");
 }
 

@@ -102,8 +102,10 @@ Status check_output(const char* op, const OutputSpec& spec, const TensorView& ou
 }
 
 std::string names_of(const OutputSpecs& specs) {
-  return joined(specs, [](const OutputSpec& spec) { return spec.name; });
+  return "(" + joined(specs, [](const OutputSpec& spec) { return spec.name; }) + ")";
 }
+
+constexpr const char kNotWanted[] = ", with None for an output that is not wanted";
 
 }  // namespace
 
@@ -115,15 +117,14 @@ OutputSpec codes_of(const char* name, Format format, Shape shape, DType array) {
 }
 
 Status out_not_a_tuple(const char* op, const std::string& type, const OutputSpecs& specs) {
-  return fault(
-      op, Fault::dtype, {Output("")}, {"is ", with_article(type)},
-      {"expected a tuple (", names_of(specs), ") of arrays, None where one is not wanted"});
+  return fault(op, Fault::dtype, {Output("")}, {"is ", with_article(type)},
+               {"expected a tuple ", names_of(specs), " of arrays", kNotWanted});
 }
 
 Status wrong_out_length(const char* op, int length, const OutputSpecs& specs) {
-  return fault(
-      op, Fault::shape, {Output("")}, {"has ", length, " entries"},
-      {"expected ", specs.size(), ": (", names_of(specs), "), None where one is not wanted"});
+  return fault(op, Fault::shape, {Output("")},
+               {"has ", length, length == 1 ? " entry" : " entries"},
+               {"expected ", specs.size(), ": ", names_of(specs), kNotWanted});
 }
 
 Status check_output_types(const char* op, const OutputSpecs& specs, const TensorView* outputs) {

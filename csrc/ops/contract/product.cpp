@@ -14,12 +14,10 @@ Status find_code_matrix(const char* op, const char* argument, const TensorView& 
   if (rows == k) return found.n *= together, Status{};
   found.packed_along_k = true;
   if (together > 1 && rows * together == k) return {};
-  Text allowed{"expected an axis -2 of ", k};
-  if (together > 1 && k % together == 0) allowed += {" or, packed, ", k / together};
-  allowed += {": "};
-  allowed += with_shape(x);
-  allowed += {" has ", k, " columns"};
-  return wrong_shape(op, argument, view, allowed);
+  Text allowed{"expected length ", k};
+  if (together > 1 && k % together == 0) allowed += {" (or ", k / together, " if it is packed)"};
+  allowed += {" along axis -2: "};
+  return wrong_shape(op, argument, view, allowed + with_shape(x) + Text{" has ", k, " columns"});
 }
 
 Shape product_shape(const TensorView& a, const TensorView& b, int64_t columns) {
@@ -40,8 +38,8 @@ Status check_batches(const char* op, const char* a_name, const TensorView& a, co
     const int64_t first = a.shape.dims[a.rank - axis], second = b.shape.dims[b.rank - axis];
     if (first != second && first != 1 && second != 1)
       return wrong_shape(op, b_name, b,
-                         {"expected axes before the last two that go with those of ",
-                          Argument(a_name), ", ", a.shape, ": of their lengths, or of length 1"});
+                         "expected axes before the last two that broadcast with " +
+                             with_shape({a_name, a}) + ": equal lengths, or length 1");
   }
   return {};
 }
@@ -50,12 +48,14 @@ Status check_block_scales(const char* op, const char* argument, const TensorView
                           Shape matrix, int axis, const NamedView& of) {
   if (matrix.rank == kMaxRank)
     return fault(op, Fault::rank, {Argument(argument)}, {"has ", dimensions(view.rank)},
-                 {"expected those of a matrix of at most ", dimensions(kMaxRank - 1)});
+                 {"expected ", Argument(of.name), " to have at most ", dimensions(kMaxRank - 1)});
   matrix.dims[axis] = ceil_div(matrix.dims[axis], 2 * kProductBlock);
   matrix.dims[matrix.rank++] = 2;
   if (view.rank == matrix.rank && view.shape == matrix) return {};
-  Text allowed{"expected ", matrix, ": a byte for each ", kProductBlock, " along k, in pairs, of "};
-  return wrong_shape(op, argument, view, allowed += with_shape(of));
+  return wrong_shape(op, argument, view,
+                     Text{"expected ", matrix, ": a byte for each block of ", kProductBlock,
+                          " along k, in pairs, for "} +
+                         with_shape(of));
 }
 
 Status check_along_columns(const char* op, const char* argument, const TensorView& view,
@@ -74,8 +74,8 @@ Status check_along_columns(const char* op, const char* argument, const TensorVie
 Status check_along_rows(const char* op, const char* argument, const TensorView& view,
                         const NamedView& x, const Shape& rows) {
   if (!view.present || (view.rank == rows.rank && view.shape == rows)) return {};
-  Text allowed{"expected ", rows, ": an element for each row of "};
-  return wrong_shape(op, argument, view, allowed += with_shape(x));
+  return wrong_shape(op, argument, view,
+                     Text{"expected ", rows, ": an element for each row of "} + with_shape(x));
 }
 
 Status check_row_of_columns(const char* op, const char* argument, const TensorView& view,
@@ -84,11 +84,10 @@ Status check_row_of_columns(const char* op, const char* argument, const TensorVi
   const int64_t length = view.shape.size();
   const bool is_row = view.rank == 1 || (view.rank == 2 && view.shape.dims[0] == 1);
   if (is_row && (length == 1 || length == n)) return {};
-  Text allowed{"expected (", n, ",)"};
-  if (n != 1) allowed += {" or (1,)"};
-  allowed += {", or with an axis of 1 in front: an element for each column of the product with "};
-  allowed += with_shape(weight);
-  return wrong_shape(op, argument, view, allowed += {", or one for all"});
+  Text allowed = "expected ";
+  if (n != 1) allowed += {"(", n, ",), (1, ", n, "), "};
+  allowed += {"(1,) or (1, 1): an element for each column of the product with "};
+  return wrong_shape(op, argument, view, allowed + with_shape(weight) + ", or one for all");
 }
 
 Status check_product_size(const char* op, const NamedView& x, const NamedView& weight, int64_t n) {
@@ -96,8 +95,9 @@ Status check_product_size(const char* op, const NamedView& x, const NamedView& w
   Shape product = x.view.shape;
   product.dims[product.rank - 1] = n;
   if (product.has_at_most(kMost)) return {};
-  Text allowed{"expected a product of at most ", kMost, " elements with "};
-  return wrong_shape(op, x.name, x.view, allowed += with_shape(weight));
+  return wrong_shape(
+      op, x.name, x.view,
+      Text{"expected at most ", kMost, " elements in the product with "} + with_shape(weight));
 }
 
 Status check_expert_scales(const char* op, const TensorView& weight_scale, const TensorView& weight,
@@ -110,16 +110,9 @@ Status check_expert_scales(const char* op, const TensorView& weight_scale, const
     return {};
   Text allowed{"expected ", Shape{2, {experts, matrix.n}}};
   if (or_groups)
-    allowed += {" or (",
-                experts,
-                ", G, ",
-                matrix.n,
-                "), of G groups that ",
-                matrix.k,
-                " rows can be cut into,"};
-  allowed += {" for "};
-  allowed += with_shape({"weight", weight});
-  return wrong_shape(op, "weight_scale", weight_scale, allowed);
+    allowed += {", or (", experts, ", G, ", matrix.n, ") where G divides ", matrix.k, ","};
+  return wrong_shape(op, "weight_scale", weight_scale,
+                     allowed + " for " + with_shape({"weight", weight}));
 }
 
 }  // namespace npu_quant

@@ -13,15 +13,6 @@ struct CodeMatrix {
   bool packed_along_k = false;
 };
 
-// An array by the operator's name for it, where its shape decides that of another.
-struct NamedView {
-  const char* name;
-  const TensorView& view;
-};
-inline Text with_shape(const NamedView& of) {
-  return {Argument(of.name), " of shape ", of.view.shape};
-}
-
 // Of an array (..., k, n). Of codes that share its elements the axis that is packed is the one that
 // makes the other axis fit: (..., k, n / 8) or (..., k / 8, n) of int4.
 Status find_code_matrix(const char* op, const char* argument, const TensorView& view, Format codes,

@@ -200,7 +200,7 @@ Status GroupShapes::check(const char* argument, const TensorView& view) const {
   Text allowed{"expected ", all};
   if (may_be_row) allowed += {one_each ? ", " : " or ", row};
   if (one_each) allowed += {" or ", each};
-  allowed += {": ", groups, groups == 1 ? " group, " : " groups, ", width, " ", of_width};
+  allowed += {" for ", groups, groups == 1 ? " group and " : " groups and ", width, " ", of_width};
   return wrong_shape(op, argument, view, allowed);
 }
 

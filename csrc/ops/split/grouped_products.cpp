@@ -33,7 +33,7 @@ Status take_product_groups(const char* op, TensorView list, int64_t type, const 
                                   [=](const auto& group) { return group.weight == weight; });
     if (weight < 0 || weight >= weights || !is_new)
       return fault(op, Fault::attribute, {Argument("group_list"), "[", i, ", 0]"}, {"is ", weight},
-                   {"expected 0 to ", weights - 1, ", each weight once"});
+                   {"expected 0 to ", weights - 1, ", each weight only once"});
     groups.push_back({0, 0, weight});
   }
   if (type == 2) {
@@ -61,13 +61,14 @@ Status check_product_groups(const char* op, const TensorView& list, int64_t type
     const auto own = static_cast<size_t>(weight);
     if (begin == ends[own] && end == ends[own + 1]) continue;
     return fault(op, Fault::attribute, {Argument("group_list"), "[", i, "]"},
-                 {"is of rows ", begin, " to ", end},
-                 {"expected ", ends[own], " to ", ends[own + 1], ": those of ", Argument(x_name),
+                 {"covers rows ", begin, " to ", end},
+                 {"expected ", ends[own], " to ", ends[own + 1], ", the rows of ", Argument(x_name),
                   "[", weight, "]"});
   }
   if (groups.back().end == ends.back()) return {};
-  return fault(op, Fault::attribute, {Argument("group_list")}, {"has ", groups.back().end, " rows"},
-               {"expected ", ends.back(), ", which the arrays in ", Argument(x_name), " have"});
+  return fault(op, Fault::attribute, {Argument("group_list")},
+               {"covers ", groups.back().end, " rows"},
+               {"expected ", ends.back(), ", the rows of all arrays in ", Argument(x_name)});
 }
 
 TensorView between(TensorView view, int axis, int64_t begin, int64_t end) {

@@ -64,7 +64,7 @@ Status MxQuant::check_greatest() const {
       "dst_type_max", to_string(dst_type_max),
       scale_alg == 2
           ? Text{"expected 0 or a number from ", to_string(top), " to ", to_string(2 * top)}
-          : Text{"available: 0.0 (it belongs to ", Argument("scale_alg"), " 2)"});
+          : Text{"available: 0.0 (other values need ", Argument("scale_alg"), " 2)"});
 }
 
 Status MxQuant::take_rule() {

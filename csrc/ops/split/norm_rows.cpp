@@ -197,9 +197,7 @@ Status check_trailing_axes(const char* op, const char* argument, const TensorVie
   for (int i = 0; i < view.rank && trails; ++i)
     trails = view.shape.dims[i] == x.shape.dims[lead + i];
   if (trails) return {};
-  return wrong_shape(
-      op, argument, view,
-      {"expected the last axes of ", Argument(x_name), ", which has shape ", x.shape});
+  return wrong_shape(op, argument, view, "expected the last axes of " + with_shape({x_name, x}));
 }
 
 Status check_norm_weight(const char* op, const char* argument, const TensorView& view,
@@ -208,8 +206,8 @@ Status check_norm_weight(const char* op, const char* argument, const TensorView&
   const int last = view.rank - 1;
   if (view.shape.dims[last] == n && (last == 0 || view.shape.dims[0] == 1)) return {};
   return wrong_shape(op, argument, view,
-                     {"expected ", Shape{1, {n}}, " or ", Shape{2, {1, n}}, ", the last axis of ",
-                      Argument(x_name)});
+                     {"expected ", Shape{1, {n}}, " or ", Shape{2, {1, n}},
+                      ": the length of the last axis of ", Argument(x_name)});
 }
 
 TensorView last_axis_of(const TensorView& view) {

@@ -39,18 +39,19 @@ Status RowGroups::assign(const char* op, const char* argument, const TensorView&
                      {"expected at most ", rows, ", the number of rows of ", Argument(x_name)});
       return wrong(group, came,
                    {"expected at least ", before,
-                    ": it holds the row behind each group, counted from the first row of ",
+                    ": each entry is the row after its group, counted from the first row of ",
                     Argument(x_name)});
     }
     const bool may_be_more = of == Of::rows_that_are_there;
     if (may_be_more && came < 0)
-      return wrong(group, came, "expected 0 or more: it holds the number of rows of each group");
+      return wrong(group, came,
+                   "expected 0 or more: each entry is the number of rows of its group");
     // Of those that are right no sum overflows.
     if (came < 0 || (came > rows - before && !may_be_more))
       return wrong(
           group, came,
-          {"expected 0 to ", rows - before, ": it holds the number of rows of each group, of ",
-           rows, " in ", Argument(x_name)});
+          {"expected 0 to ", rows - before, ": each entry is the number of rows of its group, and ",
+           Argument(x_name), " has ", rows});
     ends_[group] = before + std::min(came, rows - before);
   }
   const int64_t last = count_ - 1, begin = begin_of(last), end = end_of(last);

@@ -87,7 +87,7 @@ def quantize(
         TypeError: an argument is of a wrong kind.
         CheckpointError: it cannot be done; the text names file or tensor, and says what to do.
             Unless a weight has NaN, nothing was written.
-        OSError: a file cannot be read or written. The same call goes on from there.
+        OSError: a file cannot be read or written. The same call continues from there.
         KeyboardInterrupt: likewise; the text says how much is kept.
     """
     face = "quantize"

@@ -100,7 +100,7 @@ def _read_shards(model: QuantizedModel, found: Findings) -> None:
         text = f"{index.name} names no file" if weight_map is not None else "has no *.safetensors"
         found.error("missing-shard", folder.name, f"{text}: nothing can be loaded")
     if weight_map is None and len(wanted) > 1 and not index.exists():
-        found.warning("index", index.name, "is not there: consumers load all files, unordered")
+        found.warning("index", index.name, "is missing: consumers load all files, in no order")
     for name in wanted:
         _read_shard(model, name, weight_map or {}, found)
     if weight_map is not None:
@@ -150,7 +150,7 @@ def _take(model: QuantizedModel, tensors: tuple[Tensor, ...], found: Findings) -
     for tensor in tensors:
         first = model.tensors.setdefault(tensor.name, tensor)
         if first is not tensor:
-            text = f"stands in {first.file} and in {tensor.file}: the one read last counts"
+            text = f"is in {first.file} and in {tensor.file}: the one read last counts"
             found.error("index", tensor.name, text)
 
 
@@ -164,9 +164,9 @@ def _check_index(
         if file is None:
             text = f"is not in {said}, where {index} puts it: not loaded"
         elif said is None:
-            text = f"stands in {file}, but not in {index}: readers by index leave it out"
+            text = f"is in {file}, but not in {index}: readers by index leave it out"
         else:
-            text = f"stands in {file}, {index} puts it in {said}: readers fail"
+            text = f"is in {file}, but {index} puts it in {said}: readers fail"
         found.error("index", name, text)
     total = sum(tensor.size for tensor in model.tensors.values())
     if size is not None and size != total and not model.lost:
@@ -176,7 +176,9 @@ def _check_index(
 
 def _check_strays(model: QuantizedModel, strays: set[str], found: Findings) -> None:
     for name in sorted(strays):
-        text = "is not in the index, but vLLM loads all *.safetensors in order of names, the last"
+        text = (
+            "is not in the index, but vLLM loads all *.safetensors in the order of names: the last"
+        )
         found.error("stray-weights", name, f"{text} one overwrites codes silently: delete it")
     for path in sorted(model.folder.iterdir()):
         if path.suffix in (".bin", ".gguf") and not path.name.startswith("."):

@@ -105,7 +105,7 @@ def _check_globs(wanted: Wanted, linears: Sequence[str], modules: Sequence[str])
     for glob in wanted.include:
         if not any(fnmatchcase(m, glob) and names.last_of(m) != "kv_b_proj" for m in linears):
             why = _why_not_taken(glob, modules)
-            raise CheckpointError(f"--include {glob} takes in no Linear{why}.")
+            raise CheckpointError(f"--include {glob} selects no Linear{why}.")
 
 
 def _why_not_taken(glob: str, modules: Sequence[str]) -> str:
@@ -125,7 +125,7 @@ def _check_scheme(chosen: dict[str, Choice], wanted: Wanted) -> None:
         raise CheckpointError(text)
     if {"W8A8_MXFP8", "W4A8_DYNAMIC"} <= types:
         text = (
-            "W8A8_MXFP8 and W4A8_DYNAMIC cannot be in one model: group_size is one for all of it. "
+            "W8A8_MXFP8 and W4A8_DYNAMIC cannot be in one model: a model has one group_size. "
             "Use W8A8_DYNAMIC in place of either, in --scheme or --type."
         )
         raise CheckpointError(text)
@@ -139,7 +139,7 @@ def _check_scheme(chosen: dict[str, Choice], wanted: Wanted) -> None:
         if choice.type == "W4A8_DYNAMIC" and not is_expert:
             raise CheckpointError(
                 f"{module}: W4A8_DYNAMIC is for routed experts only: add --type "
-                f"{module}=W8A8_DYNAMIC after the one that takes it in."
+                f"{module}=W8A8_DYNAMIC after the option that selects it."
             )
 
 
@@ -152,7 +152,7 @@ def _check_groups(chosen: dict[str, Choice]) -> None:
         rest = [f"'{experts}.*'"] if experts else [m for m in members if chosen[m].type != FLOAT]
         mend = " ".join(f"--exclude {glob}" for glob in rest)
         raise CheckpointError(
-            f"{what} must be of one type, consumers load them as one layer; they are "
+            f"{what} must have one type, because consumers load them as one layer; they have "
             f"{' and '.join(types)}: add {mend}."
         )
 

@@ -109,7 +109,7 @@ def _groups(given: Any, found: Findings) -> list[_Group]:
     result = []
     for number, group in enumerate(groups):
         if not isinstance(group, dict):
-            text = f"group {number} of config_groups is no object: vLLM cannot read it"
+            text = f"group {number} of config_groups is not an object: vLLM cannot read it"
             found.error("config", "config.json", text)
             continue
         if (type := _type_of(group)).startswith("unknown"):
@@ -124,7 +124,7 @@ def _strings(value: Any, what: str, found: Findings) -> list[str]:
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        text = f"{what} in quantization_config is no list of names: vLLM cannot read it"
+        text = f"{what} in quantization_config is not a list of names: vLLM cannot read it"
         found.error("config", "config.json", text)
     return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 

@@ -105,14 +105,14 @@ def _tensors(file: str, header: Header) -> tuple[Tensor, ...]:
 
 
 def check_folder(path: Path) -> None:
-    """Refuse what is no folder.
+    """Refuse what is not a folder.
 
     Raises:
         CheckpointError: it is none; if it may be a model's name on a hub, the text says so.
     """
     if path.is_dir():
         return
-    text = f"{clean(str(path), 200)} is no folder"
+    text = f"{clean(str(path), 200)} is not a folder"
     if not os.path.lexists(path) and re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", str(path)):
         text += ": to take a model from a hub, download it first, and name its folder"
     raise CheckpointError(f"{text}.")
@@ -197,7 +197,7 @@ def _check_places(shards: list[Shard], weight_map: dict[str, str] | None) -> Non
     found: dict[str, str] = {}
     for tensor in (t for shard in shards for t in shard.tensors):
         if tensor.name in found:
-            text = f"stands in {found[tensor.name]} and in {tensor.file}"
+            text = f"is in {found[tensor.name]} and in {tensor.file}"
             raise CheckpointError(f"{clean(tensor.name, 100)} {text}.")
         found[tensor.name] = tensor.file
     for name, file, said in misplaced(found, weight_map) if weight_map is not None else ():
@@ -205,7 +205,7 @@ def _check_places(shards: list[Shard], weight_map: dict[str, str] | None) -> Non
         if file is None:
             raise CheckpointError(f"{shown} is not in {said}, as {SOURCE_INDEX} says.")
         where = f"puts it in {said}" if said else "does not name it"
-        raise CheckpointError(f"{shown} stands in {file}, {SOURCE_INDEX} {where}.")
+        raise CheckpointError(f"{shown} is in {file}, but {SOURCE_INDEX} {where}.")
 
 
 def misplaced(

@@ -64,7 +64,7 @@ def _check_file(entry: os.DirEntry[str], name: str) -> None:
     if what := link_to_nothing(Path(entry.path)):
         mend = "download the model anew, or remove the link"
     else:
-        what, mend = "is no regular file", "move it out of the model's folder"
+        what, mend = "is not a regular file", "move it out of the model's folder"
     raise CheckpointError(f"{clean(name, 100)} {what}: {mend}.")
 
 

@@ -211,5 +211,5 @@ def _is_transposed(tensor: Tensor, is_gate_up: bool, config: Config) -> bool:
     raise CheckpointError(
         f"{tensor.name} has shape {tensor.shape}: which axis has the inputs is not known for "
         f"model_type {config.model_type!r}, hidden_size {hidden}, moe_intermediate_size {inner}: "
-        "config.json must say both, so that one way fits."
+        "config.json must give both, so that only one way fits."
     )

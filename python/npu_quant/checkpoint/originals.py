@@ -125,7 +125,7 @@ def check_names(model: QuantizedModel, original: Original, found: Findings) -> l
         can_cast = kind in FLOATS or isinstance(source, Matrix)
         is_kind = tensor.kind == kind or (can_cast and tensor.kind in ("F32", WIDTHS[model.params]))
         if tensor.shape != source.shape or not is_kind:
-            text = f"is {tensor.kind} {tensor.shape}, the original {kind} {source.shape}"
+            text = f"is {tensor.kind} {tensor.shape}, but the original is {kind} {source.shape}"
             found.error("float-changed", name, f"{text}: consumers compute another model")
         elif model.is_readable(name):
             result.append(Float(name, tensor.size))
@@ -144,7 +144,7 @@ def _check_shape(
     if model.is_readable(name) and codes_of(model, module) is not None:
         shape = shape_of(model, module)
         if shape != source.shape:
-            text = f"has shape {shape}, the original {source.shape}: is it another model?"
+            text = f"has shape {shape}, but the original {source.shape}: is it another model?"
             found.error("shape", name, text)
 
 
@@ -184,7 +184,7 @@ def check_config(model: QuantizedModel, original: Original, found: Findings) -> 
     theirs = Config(original.config.written(said, None)).data
     for key in dict.fromkeys([*theirs, *ours]) if model.has_config else ():
         if ours.get(key) != theirs.get(key) and key not in ("torch_dtype", "dtype"):
-            text = f"{key} is {ours.get(key)!r:.60}, the original has {theirs.get(key)!r:.60}"
+            text = f"{key} is {ours.get(key)!r:.60}, but the original has {theirs.get(key)!r:.60}"
             found.warning("config-changed", key, f"{text}: consumers build another model")
 
 

@@ -67,7 +67,9 @@ def byte_count(text: str | int) -> int:
     found = re.fullmatch(r"(\d+)\s*([A-Za-z]*)", str(text).strip())
     if found and found[2].upper() in _UNITS and int(found[1]) > 0:
         return int(found[1]) * _UNITS[found[2].upper()]
-    raise CheckpointError(f"shard size is {str(text)!r:.40}, expected such as 4GiB or 500MB.")
+    raise CheckpointError(
+        f"shard size is {str(text)!r:.40}, expected a size such as 4GiB or 500MB."
+    )
 
 
 def prepared(source: Path, out: Path, wanted: Wanted) -> Prepared:
@@ -294,7 +296,9 @@ def peak_rss() -> int:
 
 
 def _changed(workers: Workers, out: Path, sums: dict[str, str]) -> list[Finding]:
-    text = "is not as it was written: the disk or memory is at fault; consumers load it as it is"
+    text = (
+        "differs from what was written: the disk or memory is at fault; consumers load it as it is"
+    )
     return [
         Finding("error", "changed", name, text) for name in sorted(different(workers, out, sums))
     ]

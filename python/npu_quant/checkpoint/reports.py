@@ -55,7 +55,7 @@ class Layer:
     max_error: float | None = None
 
     def measure(self, error: Error) -> None:
-        """Take in how far the weight is from what its codes stand for."""
+        """Add the distance of the weight from the values that its codes stand for."""
         self.zero_rows, self.sqnr_db = error.zero_rows, error.sqnr_db
         self.max_error = error.greatest
 
@@ -127,7 +127,7 @@ class QuantizeReport(_Report):
         return {type: n for type, n in count.items() if n}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON has it."""
+        """Return the report as plain data for JSON."""
         keys = "scheme format model_type params_dtype dry_run source_bytes written_bytes types "
         keys += "left_float layers shards resumed resumed_bytes warnings"
         of_layer = "name type shape"
@@ -152,7 +152,7 @@ def ratio_text(ratio: tuple[float, float]) -> str:
 
 @dataclass
 class CheckedLayer(Layer):
-    """A quantized module that was checked; its error is that against the original."""
+    """A quantized module that was checked; its error is measured against the original."""
 
     recipe: str | None = None
     codes_different: int | None = None
@@ -182,7 +182,7 @@ class CheckReport(_Report):
     """What the check could not see."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON has it."""
+        """Return the report as plain data for JSON."""
         keys = "model format model_type passed findings notes types recipe layers"
         of_layer = "name type shape"
         if self.has_original:

@@ -46,7 +46,7 @@ def listed(folder: Path, found: Findings) -> list[Listed]:
         found.error("checksum", SUMS, f"{error}: nobody can tell whether the files are whole")
         return []
     if sums.files.pop(SUMS, None):  # as of sha256sum * > SHA256SUMS
-        text = "names itself: no file can hold its own SHA-256, and sha256sum -c fails by that line"
+        text = "names itself: no file can hold its own SHA-256, so sha256sum -c fails at that line"
         found.warning("checksum", SUMS, text)
     if sums.malformed or not sums.files:
         text = f"line {sums.malformed[0]} of it" if sums.malformed else "it"
@@ -60,7 +60,7 @@ def listed(folder: Path, found: Findings) -> list[Listed]:
         if is_regular(folder / name):
             result.append(Listed(name, sha256, os.stat(folder / name).st_size))
         else:
-            text = f"is named in {SUMS}, but there is no such file: what was published has more"
+            text = f"is named in {SUMS}, but there is no such file: a published file is missing"
             found.error("checksum", name, text)
     for name in safetensors_in(folder):
         if name not in sums.files:
@@ -71,7 +71,7 @@ def listed(folder: Path, found: Findings) -> list[Listed]:
 
 def _read(path: Path) -> Sums:
     if not is_regular(path):
-        raise CheckpointError("is no regular file")
+        raise CheckpointError("is not a regular file")
     if os.stat(path).st_size > MOST_BYTES:
         raise CheckpointError(f"is larger than {MOST_BYTES >> 20} MiB")
     try:
@@ -108,7 +108,7 @@ def is_whole(folder: Path, task: Listed) -> bool:
 
 def report(seen: Iterable[tuple[Listed, bool]], found: Findings) -> None:
     """Add the files that have another SHA-256."""
-    text = f"has not the SHA-256 that {SUMS} says: it was damaged or changed; consumers load it"
+    text = f"does not have the SHA-256 in {SUMS}: it was damaged or changed; consumers load it"
     for name in (task.name for task, is_right in seen if not is_right):
         found.error("checksum", name, f"{text} as it is")
 

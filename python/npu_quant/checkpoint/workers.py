@@ -74,7 +74,7 @@ class Cluster:
             self._dask = importlib.import_module("distributed")
         except ModuleNotFoundError as error:
             raise CheckpointError(
-                "a scheduler is Dask's, which is not installed: pip install npu_quant[dask]."
+                "a scheduler needs Dask, which is not installed: pip install npu_quant[dask]."
             ) from error
         self._address, self._most = address, most
         self.together_bytes = 16 * matrices.PIECE_BYTES
@@ -166,7 +166,7 @@ class Cluster:
         except self._dask.KilledWorker as error:
             raise CheckpointError(
                 f"the workers that did a task were lost, the last {error.last_worker.address}, "
-                "perhaps for want of memory: its log says why, and the same command goes on from "
+                "perhaps for lack of memory: its log says why, and the same command goes on from "
                 "here."
             ) from error
 

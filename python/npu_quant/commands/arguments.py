@@ -172,7 +172,7 @@ def limit(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value < math.inf:
-        raise UsageError(f"{text!r}, expected a number from 0 on, or NAME=NUMBER for one output")
+        raise UsageError(f"{text!r}, expected a number of 0 or more, or NAME=NUMBER for one output")
     return value
 
 

@@ -226,7 +226,7 @@ def _of_argument(error: DTypeError | ParamError, files: Named | None) -> Excepti
         return error
     text = f"{file}, given as {name}, {error.reason}"
     if isinstance(error, DTypeError) and dtype_of(file) in ("int16", "uint16"):
-        text += f" If it holds the bits of bfloat16: --dtype {name}=bf16."
+        text += f" If it holds the bits of bfloat16, pass --dtype {name}=bf16."
     return UsageError(text)
 
 

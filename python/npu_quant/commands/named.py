@@ -126,7 +126,7 @@ def _side_of(named: Named, start: str, name: str, file: str) -> dict[str, str | 
         return named.golden if start else named.actual
     if name in parameters and not start:
         if "Array" not in parameters[name]:
-            raise UsageError(f"{name} is no array: --attr {name}={file}")
+            raise UsageError(f"{name} is not an array: --attr {name}={file}")
         return named.inputs
     known = outputs if start else [*outputs, *parameters]
     raise UsageError(_unknown(named.op, "output" if start else "output or input", name, known))
@@ -148,7 +148,7 @@ def _check(named: Named) -> None:
         if name in named.inputs:
             raise UsageError(f"{name} is given by a file and by --attr.")
     if not any(named.actual.values()):
-        raise UsageError(f"no output is given to be judged; write {form_of(named.op)}")
+        raise UsageError(f"no output to judge is given; write {form_of(named.op)}")
     if named.golden:
         for name in (*named.inputs, *named.attributes):
             raise UsageError(f"with {GOLDEN}NAME=FILE nothing is computed: leave {name}= out.")

@@ -47,7 +47,7 @@ _BYTES = np.dtype(np.uint8)
 
 
 class FileError(NpuQuantError, ValueError):
-    """A file cannot be read as an array: it is malformed, refused, or not said enough about."""
+    """A file cannot be read as an array: it is malformed or refused, or the call must say more."""
 
     def __init__(self, path: str, what: str) -> None:
         super().__init__(path, what)
@@ -174,7 +174,7 @@ class InPlace:
         self._so_far = zlib.crc32(target.data, self._so_far)
         self._checked += target.size
         if self._checked == self.size and self._so_far != crc:
-            raise self._file.fault(f"{self._what} has a wrong CRC-32, it is damaged")
+            raise self._file.fault(f"{self._what} has a wrong CRC-32: it is damaged")
 
 
 def take(region: Region, offset: int, count: int) -> bytes:
@@ -189,7 +189,7 @@ def allocate(count: int, file: File) -> NDArray[np.uint8]:
     try:
         return np.empty(count, np.uint8)
     except (MemoryError, ValueError) as error:
-        raise file.fault(f"has {count} bytes to read, which no memory holds") from error
+        raise file.fault(f"has {count} bytes to read, more than fit in memory") from error
 
 
 @dataclass(frozen=True)

@@ -41,14 +41,14 @@ def load(
             has the same size; needed where NumPy saved float8 or int4 as V1. ``"int4"``
             unpacks to int8: eight values from each int32, two from each byte, the first in the
             lowest bits, along the last axis; a V1 is one value. hifloat8 and float4 stay uint8.
-        shape: For bare elements: their shape, in values also for int4. For others it may be
-            given, and must be the file's.
-        key: Which array of several: a name; of torch's files the keys and numbers that lead to
-            it, joined by dots. Where there is one array none is needed.
+        shape: For bare elements: their shape, counted in values, also for int4. For others it is
+            optional and must equal the file's.
+        key: Which of several arrays: its name, or in torch's files the keys and numbers that lead
+            to it, joined by dots. A file with one array needs no key.
 
     Raises:
         FileError: The file is malformed, cannot be opened, or more must be said about it.
-        TypeError: `dtype` is no way of naming a dtype.
+        TypeError: `dtype` does not name a dtype.
 
     Example:
         >>> from npu_quant.golden import load
@@ -75,12 +75,12 @@ def list_arrays(path: str | os.PathLike[str]) -> list[tuple[str, str, tuple[int,
     """Return the key, the dtype's name and the shape of every array in a file.
 
     The key is empty where a file has one array without a name. A dtype is as the file has it: V1
-    where NumPy saved float8. Bare elements are one array of ``"bytes"``. Of
-    several arrays one may be damaged: in place of its dtype stands ``"unreadable: "`` and its
-    fault, which `load` raises, and its shape is ().
+    where NumPy saved float8. Bare elements are one array of ``"bytes"``. If one of several arrays
+    is damaged, its dtype is ``"unreadable: "`` and the fault that `load` raises, and its shape
+    is ().
 
     Raises:
-        FileError: The file is malformed, or the one array in it; or it cannot be opened.
+        FileError: The file, or the only array in it, is malformed; or the file cannot be opened.
     """
     file = File(path)
     try:

@@ -87,12 +87,12 @@ def _parse(text: str, end: int) -> _ArrayHeader:
     except Exception as error:  # Python answers what is no literal with errors of many types
         raise ValueError(f"at {clean(text, 40)!r}") from error
     if len(set(names)) < len(names):
-        raise ValueError("a name stands in it twice")
+        raise ValueError("a name occurs in it twice")
     if names != _KEYS:
         raise ValueError(f"it has the keys {clean(', '.join(names), 60)}")
     descr, fortran, shape = (found[key] for key in _KEYS)
     if not isinstance(shape, tuple):
-        raise ValueError("its shape is no tuple")
+        raise ValueError("its shape is not a tuple")
     if not all(type(n) is int and n >= 0 for n in shape) or not isinstance(fortran, bool):
         raise ValueError("a value is of the wrong type")
     return _ArrayHeader(descr if isinstance(descr, str) else repr(descr), fortran, shape, end)

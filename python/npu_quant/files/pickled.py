@@ -93,7 +93,9 @@ def _check_metadata(args: tuple[Any, ...]) -> None:
     if not isinstance(metadata, (dict, type(None))):
         raise RefusedError("its pickle has a tensor with malformed metadata")
     if metadata and (metadata.get("neg") or metadata.get("conj")):
-        raise RefusedError("it has a tensor that is yet to be negated: torch.save x.resolve_neg()")
+        raise RefusedError(
+            "it has a tensor whose negative or conjugate bit is set: torch.save x.resolve_neg()"
+        )
 
 
 def _rebuild_v2(args: tuple[Any, ...]) -> object:
@@ -114,7 +116,7 @@ def _rebuild_v3(args: tuple[Any, ...]) -> object:
 def _rebuild_parameter(args: tuple[Any, ...]) -> object:
     """torch: the tensor, requires_grad, hooks."""
     if not isinstance(args[0], StorageView):
-        raise RefusedError("its pickle has a parameter that is no tensor")
+        raise RefusedError("its pickle has a parameter that is not a tensor")
     return args[0]
 
 
@@ -239,7 +241,7 @@ class _Machine:
     def name_on_stack(self) -> None:
         module, name = self.pop_some(2)
         if not isinstance(name, str) or not isinstance(module, str):
-            raise RefusedError("its pickle is malformed: a name is no text")
+            raise RefusedError("its pickle is malformed: a name is not text")
         self.name(f"{module} {name}")
 
     def call(self) -> None:
@@ -258,7 +260,7 @@ class _Machine:
     def refer(self) -> None:
         given = self.pop()
         if not isinstance(given, tuple) or len(given) != 5 or given[0] != "storage":
-            raise RefusedError("its pickle refers to something that is no storage")
+            raise RefusedError("its pickle refers to something that is not a storage")
         _, kind, key, _, count = given
         dtype = STORAGES.get(kind.text) if isinstance(kind, _Name) else None
         if dtype is None or not isinstance(key, str) or type(count) is not int or count < 0:

@@ -176,13 +176,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | TensorInfo:
     if len(entries) != len(pairs):
         last = {name: at for at, (name, _) in enumerate(pairs)}
         twice = next(name for at, (name, _) in enumerate(pairs) if last[name] != at)
-        raise _HeaderError(f"{clean(twice, 60)!r} stands in it twice")
+        raise _HeaderError(f"{clean(twice, 60)!r} occurs in it twice")
     tensor = _tensor(entries)
     return entries if isinstance(tensor, str) else tensor
 
 
 def _no_constant(name: str) -> None:
-    raise _HeaderError(f"{name} is no JSON")
+    raise _HeaderError(f"{name} is not JSON")
 
 
 def _integers(value: object) -> bool:

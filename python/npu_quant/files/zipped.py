@@ -112,7 +112,7 @@ class Unpacked:
                 if isinstance(error, zlib.error):
                     what = "is damaged: its deflate data is not valid"
                 elif isinstance(error, zipfile.BadZipFile):
-                    what = "has a wrong CRC-32, it is damaged"
+                    what = "has a wrong CRC-32: it is damaged"
                 elif isinstance(error, EOFError):
                     what = "is damaged: its deflate data has no end"
                 else:

@@ -150,7 +150,7 @@ def compare(
         :func:`npu_quant.testing.assert_golden` refuses them for that reason.
 
     Raises:
-        DTypeError: an argument is no array, or of a dtype that cannot be compared.
+        DTypeError: an argument is not an array, or its dtype cannot be compared.
         ParamError: `op`, `inputs`, `preset`, `variant` or `names` do not fit.
 
     Example:
@@ -304,7 +304,7 @@ def _operator(golden: Any, request: Request) -> tuple[str | None, Sequence[str] 
     if request.op is None:
         return None, checked_names(request.names)
     if request.names is not None:
-        raise ParamError("op gives the names of the outputs; leave names.")
+        raise ParamError("op gives the names of the outputs; leave names out.")
     return name_of(request.op), outputs_of(request.op)
 
 
@@ -334,7 +334,8 @@ def explain(
 
     Raises:
         ParamError: `op` or `inputs` do not fit, or an actual output has another shape.
-        DTypeError: an actual output has a dtype that cannot be read as its own without a loss.
+        DTypeError: an actual output has a dtype that cannot be converted to the operator's without
+            a loss.
 
     Example:
         >>> import numpy as np, npu_quant

@@ -9,7 +9,7 @@ from .results import VariantMatch
 
 @dataclass(frozen=True, repr=False)
 class VariantResult(VariantMatch):
-    """A formula, and how many elements it has otherwise than the actual outputs."""
+    """A formula, and how many elements of its outputs differ from the actual outputs."""
 
     estimated: bool = False
     """Whether it was counted in a sample of rows, and multiplied up: it is not 0 then."""

@@ -123,5 +123,5 @@ class FolderComparisonData:
             if one.name == name:
                 return one
         raise KeyError(
-            f"{told(name)} is none of the {len(self.rows)} arrays that both folders have"
+            f"{told(name)} is not one of the {len(self.rows)} arrays that both folders have"
         )

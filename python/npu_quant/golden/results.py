@@ -50,7 +50,7 @@ class Ties(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class Concentration(ShortRepr):
-    """A row, column, block or period that holds differences beyond what chance would put there."""
+    """A row, column, block or period that holds more differences than chance would put there."""
 
     kind: str
     """"row", "column", "block" (128 elements of a row, counted row by row), "rows" or "columns" (a
@@ -70,7 +70,7 @@ class Concentration(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class Where(ShortRepr):
-    """Where the differences lie: all of them, but for the concentrations."""
+    """Where the differences lie: the fields cover all of them, a concentration only its own."""
 
     first: int
     """The first one, counted in C order."""
@@ -138,7 +138,7 @@ class Seen(ShortRepr):
 
 @dataclass(frozen=True, repr=False)
 class VariantMatch(ShortRepr):
-    """A formula that gives the actual outputs: byte for byte, or but for some elements."""
+    """A formula that gives the actual outputs: byte for byte, or all but some elements."""
 
     name: str
     benign: bool
@@ -159,18 +159,18 @@ class VariantMatch(ShortRepr):
 
     @property
     def total(self) -> int:
-        """Elements of all outputs that it does not give."""
+        """How many elements of all outputs it does not give."""
         return sum(self.left.values())
 
     @property
     def explains(self) -> bool:
-        """Whether it gives all but what lies at its ties."""
+        """Whether it gives every element except those at its ties."""
         return self.left == self.at_ties
 
 
 @dataclass(frozen=True, repr=False)
 class Tolerance(ShortRepr):
-    """What was asked for, and what it met."""
+    """The tolerance that was asked for, and how much of it was used."""
 
     text: str
     """Such as "atol=1", "preset cann"."""
@@ -248,7 +248,7 @@ class Metrics(ShortRepr):
     golden_range: tuple[float, float]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data that JSON takes: numbers that are not finite are their names."""
+        """Return plain data for JSON: non-finite numbers become their names."""
         data: dict[str, Any] = plain(self)
         return data
 

@@ -33,7 +33,7 @@ def checked_names(names: Sequence[str] | None) -> Sequence[str] | None:
     if len(set(listed)) < len(listed):
         twice = next(name for name in listed if listed.count(name) > 1)
         same = some_of([name for name in listed if name == twice])
-        raise ParamError(f"names has one twice: {same}.")
+        raise ParamError(f"names has a name twice: {same}.")
     return listed
 
 
@@ -86,7 +86,7 @@ def of_numbers(value: Any) -> Any:
     try:
         return np.asarray(value)
     except (ValueError, OverflowError) as error:
-        raise DTypeError(f"a list of numbers is no array: {error}.") from None
+        raise DTypeError(f"a list of numbers cannot be read as an array: {error}.") from None
 
 
 def _is_of_numbers(value: Any) -> bool:

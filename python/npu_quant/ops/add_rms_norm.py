@@ -78,7 +78,7 @@ def npu_add_rms_norm(
     For other rows see :func:`npu_quant.npu_rms_norm`.
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``epsilon="small"``.
 

@@ -106,7 +106,7 @@ def npu_add_rms_norm_dynamic_quant(
     ==========================================  =======  =========  ================================
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape, ``out`` or an attribute is not allowed or not available, or there
             are smooth scales for codes that are not computed.
         TypeError: an attribute is of the wrong kind, such as ``output_mask=True``.

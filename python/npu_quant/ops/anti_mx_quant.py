@@ -70,7 +70,7 @@ def npu_anti_mx_quant(
     ==========================================  ===============================================
 
     Raises:
-        DTypeError: ``x`` or ``mxscale`` is missing (code 161001), is no ndarray, or has another
+        DTypeError: ``x`` or ``mxscale`` is missing (code 161001), is not an ndarray, or has another
             dtype.
         ParamError: a rank, a shape, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``axis="a"``.

@@ -57,7 +57,7 @@ def npu_convert_weight_to_int4pack(
     ==========================================  ===================================================
 
     Raises:
-        DTypeError: weight is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: weight is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape or ``out`` is not allowed.
         TypeError: inner_k_tiles is no int.
 

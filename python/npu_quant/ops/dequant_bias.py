@@ -71,7 +71,7 @@ def npu_dequant_bias(
     ==========================================  ===================================================
 
     Raises:
-        DTypeError: x or weight_scale is missing (code 161001), an array is no ndarray, or has
+        DTypeError: x or weight_scale is missing (code 161001), an array is not an ndarray, or has
             another dtype.
         ParamError: rank, shape, ``out`` or ``output_dtype`` is not allowed.
         TypeError: an attribute is of the wrong kind, such as ``output_dtype=1.5``.

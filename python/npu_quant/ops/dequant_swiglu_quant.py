@@ -126,7 +126,7 @@ def npu_dequant_swiglu_quant(
     With ``quant_mode=0`` a NaN gives 0, and a quant_scale of 0 follows the formula.
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype;
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype;
             ``weight_scale`` is None for int32 (161002).
         ParamError: rank, shape, ``out``, an attribute or an entry of ``group_index`` is not
             allowed or not available.

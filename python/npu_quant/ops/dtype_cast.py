@@ -74,7 +74,7 @@ def npu_dtype_cast(
     float8_e8m0fnu see :func:`npu_quant.formats.encode`.
 
     Raises:
-        DTypeError: self is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: self is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``dtype=None``.
 

@@ -76,7 +76,7 @@ def npu_dual_level_quant_matmul(
     ==========================================  ===================================================
 
     Raises:
-        DTypeError: an array that is required is missing (code 161001), is no ndarray, or has
+        DTypeError: an array that is required is missing (code 161001), is not an ndarray, or has
             another dtype.
         ParamError: rank, shape, ``out`` or ``output_dtype`` is not allowed.
         TypeError: an attribute is of the wrong kind, such as ``output_dtype=1.5``.

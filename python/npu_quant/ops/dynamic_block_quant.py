@@ -102,7 +102,7 @@ def npu_dynamic_block_quant(
     ========================================  =============  =====================================
 
     Raises:
-        DTypeError: ``x`` is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: ``x`` is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``min_scale="a"``.
 

@@ -81,7 +81,7 @@ def npu_dynamic_mx_quant_with_dual_axis(
     =======================================  ====================================================
 
     Raises:
-        DTypeError: ``input`` is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: ``input`` is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, ``out``, the last axis or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``scale_alg="a"``.
 

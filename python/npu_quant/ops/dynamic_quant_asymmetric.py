@@ -113,7 +113,7 @@ def npu_dynamic_quant_asymmetric(
     ===============================  ======  ===================  ==================================
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape, ``out``, an attribute or an entry of ``group_index`` is not
             allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``quant_mode=0``.

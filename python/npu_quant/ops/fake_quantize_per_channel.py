@@ -77,7 +77,7 @@ def fake_quantize_per_channel_affine_cachemask(
     ====================================  =====================================  ===============
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, ``axis``, range, length, a zero point or ``out`` is not allowed.
         TypeError: an attribute is of the wrong kind, such as ``axis=0.0``.
 
@@ -155,7 +155,7 @@ def fake_quantize_per_channel_affine(
     Rounding is to nearest, ties to even; integer zero points are added after it.
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, ``axis``, range, length, a zero point or ``out`` is not allowed.
         TypeError: an attribute is of the wrong kind, such as ``axis=0.0``.
 
@@ -205,7 +205,7 @@ def fake_quantize_per_channel_affine_cachemask_backward(
     Rounding does not occur: the product with 1 or 0 is exact.
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape or ``out`` is not allowed.
         TypeError: ``numerics`` is no str.
 

@@ -75,7 +75,7 @@ def fake_quantize_per_tensor_affine_cachemask(
     ====================================  =====================================  ===============
 
     Raises:
-        DTypeError: ``self`` is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: ``self`` is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, range, ``zero_point`` or ``out`` is not allowed.
         TypeError: an attribute is of the wrong kind, such as ``zero_point=0.0``.
 
@@ -152,7 +152,7 @@ def _fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
     ====================================  =====================================  ===============
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, range, number of elements, ``zero_point`` or ``out`` is not allowed.
         TypeError: an attribute is of the wrong kind, such as ``quant_min=0.0``.
 
@@ -226,7 +226,8 @@ def fake_quantize_per_tensor_affine(
     Rounding is to nearest, ties to even, before the zero point is added.
 
     Raises:
-        DTypeError: ``self`` is missing (code 161001), is no ndarray, or an array has another dtype.
+        DTypeError: ``self`` is missing (code 161001), is not an ndarray, or an array has another
+            dtype.
         ParamError: rank, range, number of elements, ``zero_point`` or ``out`` is not allowed.
         TypeError: an attribute is of the wrong kind, or only one of scale and zero point an array.
 
@@ -274,7 +275,7 @@ def fake_quantize_per_tensor_affine_cachemask_backward(
     Rounding does not occur: the product with 1 or 0 is exact.
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape or ``out`` is not allowed.
         TypeError: ``numerics`` is no str.
 

@@ -77,7 +77,7 @@ def npu_group_quant(
     ==========================================  ===================================================
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape, ``out`` or ``dst_dtype`` is not allowed, or an end in group_index
             is below the one before it, or the last one is not S.
         TypeError: an attribute is of the wrong kind, such as ``dst_dtype=1.5``.

@@ -108,8 +108,8 @@ def npu_grouped_dynamic_block_quant(
     ========================================  =============  =====================================
 
     Raises:
-        DTypeError: ``x`` or ``group_list`` is missing (code 161001), is no ndarray, or has another
-            dtype.
+        DTypeError: ``x`` or ``group_list`` is missing (code 161001), is not an ndarray, or has
+            another dtype.
         ParamError: a rank, ``group_list``, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``min_scale="a"``.
 

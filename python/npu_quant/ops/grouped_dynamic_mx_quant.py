@@ -102,8 +102,8 @@ def npu_grouped_dynamic_mx_quant(
     =======================================  ======  ==========================================
 
     Raises:
-        DTypeError: ``x`` or ``group_index`` is missing (code 161001), is no ndarray, or has another
-            dtype.
+        DTypeError: ``x`` or ``group_index`` is missing (code 161001), is not an ndarray, or has
+            another dtype.
         ParamError: a rank, ``group_index``, ``out``, the last axis or an attribute is not allowed
             or not available.
         TypeError: an attribute is of the wrong kind, such as ``blocksize="a"``.

@@ -127,8 +127,8 @@ def npu_grouped_matmul(
     ==========================================  ===================================================
 
     Raises:
-        DTypeError: x, weight or an array in them is missing (code 161001), an array is no ndarray,
-            or has another dtype.
+        DTypeError: x, weight or an array in them is missing (code 161001), an array is not an
+            ndarray, or has another dtype.
         ParamError: rank, shape, ``out``, an attribute or an entry of the group list is not allowed,
             an array has no place or is needed, or lists are not of one length.
         TypeError: an attribute is of the wrong kind, or an array where a list of arrays belongs.
@@ -170,7 +170,7 @@ def _numbers_in(group_list: Sequence[int]) -> list[int]:
     """Return the ints of a list, which int64 holds."""
     if all(isinstance(end, (int, np.integer)) and -(2**63) <= end < 2**63 for end in group_list):
         return [*group_list]
-    text = "npu_grouped_matmul: group_list is a list, expected ints that int64 holds in it."
+    text = "npu_grouped_matmul: group_list is a list, expected a list of ints that fit in int64."
     raise TypeError(text)
 
 

@@ -89,7 +89,7 @@ def npu_grouped_matmul_swiglu_quant(
     =============================================  =======  ======================================
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype;
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype;
             ``bias`` is None for an int4 weight (161002).
         ParamError: rank, shape, ``out`` or an entry of ``group_list`` is not allowed, or an
             argument is given that has no place.

@@ -123,7 +123,7 @@ def npu_grouped_matmul_swiglu_quant_v2(
     =============================================  ================  =============================
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype;
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype;
             ``weight_assist_matrix`` is None for int8 by int4 (161002).
         ParamError: rank, shape, a list's length, ``out``, an attribute or an entry of
             ``group_list`` is not allowed, or an argument is given that has no place.

@@ -83,7 +83,7 @@ def npu_moe_finalize_routing(
     ==========================================  ===================================================
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape, an index, ``out`` or an attribute is not allowed, or bias is given
             without export_for_source_row.
         TypeError: an attribute is of the wrong kind, such as ``k=1.5``.

@@ -120,7 +120,7 @@ def npu_moe_init_routing_v2(
     ==========================================  ===================================================
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape, ``out`` or an attribute is not allowed or not available, or an
             argument is given or missing that the ``quant_mode`` has no use for, or needs.
         TypeError: an attribute is of the wrong kind, such as ``expert_num=1.5``.

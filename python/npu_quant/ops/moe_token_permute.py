@@ -66,7 +66,7 @@ def npu_moe_token_permute(
     ==========================================  ===================================================
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape or ``out`` is not allowed, or ``padded_mode`` is True.
         TypeError: an attribute is of the wrong kind, such as ``num_out_tokens=1.5``.
 

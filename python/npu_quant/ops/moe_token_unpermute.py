@@ -64,7 +64,7 @@ def npu_moe_token_unpermute(
     ==========================================  ===================================================
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape, an index or ``out`` is not allowed, ``padded_mode`` is True, or
             ``restore_shape`` is given.
         TypeError: an attribute is of the wrong kind, such as ``padded_mode=1``.

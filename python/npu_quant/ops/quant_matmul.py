@@ -113,8 +113,8 @@ def npu_quant_matmul(
     ==========================================  ===================================================
 
     Raises:
-        DTypeError: x1, x2 or scale is missing (code 161001), an array is no ndarray, has another
-            dtype, or is missing where groups or MX need it (161002).
+        DTypeError: x1, x2 or scale is missing (code 161001), an array is not an ndarray, has
+            another dtype, or is missing where groups or MX need it (161002).
         ParamError: rank, shape, ``out`` or an attribute is not allowed, or an argument has no place
             in the form that the dtypes choose.
         TypeError: an attribute is of the wrong kind, such as ``output_dtype=1.5``.

@@ -97,7 +97,7 @@ def npu_quant_scatter(
     ==============================================  ===============================================
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape, an index, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``axis=1.5``.
 
@@ -180,7 +180,7 @@ def npu_quant_scatter_(
     written nothing; after Ctrl-C some updates are written and some are not.
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape, an index or an attribute is not allowed or not available, or self
             cannot be written to.
         TypeError: an attribute is of the wrong kind, such as ``axis=1.5``.

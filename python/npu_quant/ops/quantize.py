@@ -98,7 +98,7 @@ def npu_quantize(
     also turns a NaN into -2147483648 in qint32.
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``dtype=None``.
 

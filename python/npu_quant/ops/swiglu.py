@@ -52,7 +52,7 @@ def npu_swiglu(
     ============================  ====================================
 
     Raises:
-        DTypeError: self is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: self is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape, ``out`` or an attribute is not allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``dim=0.5``.
 

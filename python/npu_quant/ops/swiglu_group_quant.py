@@ -106,7 +106,7 @@ def npu_swiglu_group_quant(
     In quant_mode 1 the scale 1e-4 / MAX is byte 105 for float8_e4m3fn, and 98 for float8_e5m2.
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape, ``out``, an attribute or an entry of ``group_index`` is not
             allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``round_scale="yes"``.

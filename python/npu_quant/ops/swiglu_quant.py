@@ -94,7 +94,7 @@ def npu_swiglu_quant(
     With ``quant_mode=0`` a NaN gives 0, and an infinite value the least or the greatest code.
 
     Raises:
-        DTypeError: an array is missing (code 161001), is no ndarray, or has another dtype.
+        DTypeError: an array is missing (code 161001), is not an ndarray, or has another dtype.
         ParamError: rank, shape, ``out``, an attribute or an entry of ``group_index`` is not
             allowed or not available.
         TypeError: an attribute is of the wrong kind, such as ``activate_left="yes"``.

@@ -62,7 +62,8 @@ def npu_trans_quant_param(
     ==========================================  ===================================================
 
     Raises:
-        DTypeError: scale is missing (code 161001), an array is no ndarray, or has another dtype.
+        DTypeError: scale is missing (code 161001), an array is not an ndarray, or has another
+            dtype.
         ParamError: rank, shape, ``round_mode`` or ``out`` is not allowed.
         TypeError: an attribute is of the wrong kind, such as ``round_mode=1.5``.
 

@@ -91,8 +91,8 @@ def npu_weight_quant_batchmatmul(
     ==========================================  ===================================================
 
     Raises:
-        DTypeError: x, weight or antiquant_scale is missing (code 161001), an array is no ndarray,
-            or has another dtype.
+        DTypeError: x, weight or antiquant_scale is missing (code 161001), an array is not an
+            ndarray, or has another dtype.
         ParamError: rank, shape, ``out`` or an attribute is not allowed, or an array has no place.
         TypeError: an attribute is of the wrong kind, such as ``antiquant_group_size=1.5``.
 

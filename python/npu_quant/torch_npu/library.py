@@ -82,7 +82,7 @@ def _fake(name: str) -> Callable[..., Any]:
         except NpuQuantError:
             raise
         except (IndexError, ValueError, ZeroDivisionError) as error:
-            text = f"{name}: shapes and attributes do not go together ({error})."
+            text = f"{name}: shapes and attributes do not fit together ({error})."
             raise ParamError(text) from None
 
     return fake

@@ -12,7 +12,7 @@ from . import upstream
 
 def _refuse(name: str) -> NoReturn:
     raise NotImplementedError(
-        f"{name} is torch_npu's, and not in npu_quant. Put one of your own there: {name} = ..."
+        f"{name} belongs to torch_npu and is not in npu_quant. Set one of your own: {name} = ..."
     )
 
 

@@ -102,11 +102,11 @@ TEST_P(EveryFunction, RefusesTensorsThatAreNoneOrGone) {
   for (const size_t i : indices) {
     Call changed(function);
     changed.arguments[i] = reinterpret_cast<aclTensor*>(&here);
-    expect_refused(changed, call.parameters[i].name, "is no live tensor.");
+    expect_refused(changed, call.parameters[i].name, "is not a live tensor.");
     Tensor destroyed = device_output<double>({16}, ACL_DOUBLE);
     changed.arguments[i] = destroyed.get();
     EXPECT_EQ(destroyed.destroy(), 0);
-    expect_refused(changed, call.parameters[i].name, "is no live tensor.");
+    expect_refused(changed, call.parameters[i].name, "is not a live tensor.");
   }
 }
 

@@ -86,7 +86,7 @@ TEST_F(ListsOfTensors, OneForEachWeightAndItsRows) {
   EXPECT_EQ(sums_in(whole), kSumsOfRows);
   EXPECT_EQ(run({parts, weights, whole, others.get(), 3, 0, 1}), ACLNN_ERR_PARAM_INVALID);
   EXPECT_STREQ(std::strstr(aclGetRecentErrMsg(), "groupListOptional["),
-               "groupListOptional[0] is of rows 0 to 1, expected 0 to 2: those of x[0].");
+               "groupListOptional[0] covers rows 0 to 1, expected 0 to 2, the rows of x[0].");
 }
 
 TEST_F(ListsOfTensors, GroupsThatResultsDoNotFit) {
@@ -139,13 +139,13 @@ TEST_F(ListsOfTensors, ThatAreNotThere) {
   refused({one, weights, missing, ends.get()}, "out is NULL.");
   refused({one, half, whole, ends.get()}, "weight[1] is NULL.");
   auto* const unknown = reinterpret_cast<aclTensorList*>(&on_the_stack);
-  refused({one, weights, whole, ends.get(), 3, 0, 0, unknown}, "biasOptional is no live list.");
+  refused({one, weights, whole, ends.get(), 3, 0, 0, unknown}, "biasOptional is not a live list.");
   const aclTensorList* const gone = aclCreateTensorList(nullptr, 0);
   EXPECT_EQ(aclDestroyTensorList(gone), 0);
-  refused({one, weights, whole, ends.get(), 3, 0, 0, gone}, "biasOptional is no live list.");
+  refused({one, weights, whole, ends.get(), 3, 0, 0, gone}, "biasOptional is not a live list.");
   auto* const no_array = reinterpret_cast<aclIntArray*>(&on_the_stack);
   refused({one, weights, whole, ends.get(), 3, 0, 0, nullptr, no_array},
-          "tuningConfigOptional is no live array.");
+          "tuningConfigOptional is not a live array.");
 }
 
 TEST_F(ListsOfTensors, TuningChangesNothing) {
@@ -166,7 +166,7 @@ TEST_F(ListsOfTensors, SomeTensorsOfAnother) {
   EXPECT_EQ(aclDestroyTensorList(again.handle), 0);
   again.handle = nullptr;
   expect_refused(Arguments{one, weights, whole, ends.get()}, ACLNN_ERR_PARAM_NULLPTR,
-                 "weight[0] is no live tensor.");
+                 "weight[0] is not a live tensor.");
 }
 
 // After phase 1 neither lists nor tensors matter.
@@ -230,7 +230,7 @@ TEST_F(ListsOfTensors, OfOneTensorForAllExperts) {
   refused(nullptr, nullptr, ACLNN_ERR_PARAM_NULLPTR, "weight is NULL.");
   refused(weight.handle, two.handle, ACLNN_ERR_PARAM_INVALID, "weightAssistMatrix has 2 tensors");
   refused(reinterpret_cast<aclTensorList*>(&on_the_stack), nullptr, ACLNN_ERR_PARAM_NULLPTR,
-          "weight is no live list.");
+          "weight is not a live list.");
 }
 
 }  // namespace

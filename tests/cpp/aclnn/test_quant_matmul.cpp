@@ -124,7 +124,7 @@ const Refusal kMatmulRows[] = {
     {kMatmul, {{"bias", {ACL_INT8, {3}}}}, "bias has dtype ACL_INT8"},
     {kMatmul, {{"out", {ACL_FLOAT, {2, 3}}}}, "the dtype of out is ACL_FLOAT, available: ACL_INT8"},
     {kMatmul, {{"x1", {ACL_INT8, {2}}}}, "x1 has 1 dimension"},
-    {kMatmul, {{"x1", {ACL_INT8, {2, 3}}}}, "x2 has shape (2, 3), expected an axis -2 of 3"},
+    {kMatmul, {{"x1", {ACL_INT8, {2, 3}}}}, "x2 has shape (2, 3), expected length 3 along axis -2"},
     {kMatmulV4, {{"scale", {ACL_FLOAT, {2}}}}, "scale has shape (2,)"},
     {kMatmulV4, {{"offset", {ACL_FLOAT, {3}}}}, "offset is given, expected NULL for results of"},
     {kMatmul, {{"bias", {ACL_FLOAT, {2}}}}, "bias has shape (2,)"},

@@ -53,7 +53,7 @@ const Refusal kDynamicQuantRows[] = {
     {kDynamicQuant, {{"dstTypeMax", std::nan("")}}, "dstTypeMax"},
     {kDynamicQuant,
      {{"dstTypeMax", 15.0}},
-     "dstTypeMax is 15, available: 0.0 (it belongs to ACL_HIFLOAT8)."},
+     "dstTypeMax is 15, available: 0.0 (other values need ACL_HIFLOAT8)."},
 };
 
 const char kBlock[] = "aclnnDynamicBlockQuant";
@@ -115,9 +115,9 @@ const Refusal kMxRows[] = {
     {kMx,
      {{"scaleAlg", 2}, kFloat4, {"blocksize", 64}},
      "blocksize is 64, available with scaleAlg 2: 32."},
-    {kMx, {{"dstTypeMax", 6.0}}, "(it belongs to scaleAlg 2)."},
+    {kMx, {{"dstTypeMax", 6.0}}, "(other values need scaleAlg 2)."},
     {kMx, {{"dstTypeMax", 5.0}, {"scaleAlg", 2}, kFloat4}, "dstTypeMax is 5"},
-    {kMx, {{"maxLowBound", 1.0}}, "(it belongs to scaleAlg 1)."},
+    {kMx, {{"maxLowBound", 1.0}}, "(other values need scaleAlg 1)."},
     {kMx, {{"maxLowBound", -1.0}, {"scaleAlg", 1}}, "maxLowBound is -1"},
     // A wrong dtype comes before a wrong value.
     {kMx, {{"blocksize", 0}, {"mxscaleOut", {ACL_UINT8, {1, 1, 2}}}}, "mxscaleOut"},
@@ -137,7 +137,7 @@ const Refusal kMxRows[] = {
     {kDual, {{"dstType", ACL_FLOAT8_E5M2}}, "dstType is ACL_FLOAT8_E5M2, but the output has"},
     {kDual, {{"roundModeOptional", "round"}}, "roundModeOptional is 'round'"},
     {kDual, {{"scaleAlg", 2}}, "scaleAlg is 2"},
-    {kDual, {{"dstTypeMax", 6.0}}, "(it belongs to scaleAlg 2)."},
+    {kDual, {{"dstTypeMax", 6.0}}, "(other values need scaleAlg 2)."},
     {kAntiMx, {{"axis", 2}}, "axis is 2"},
     {kAntiMx, {{"dstType", ACL_FLOAT16}}, "dstType is ACL_FLOAT16, but the output has dtype ACL"},
     {kAntiMx, {{"x", {ACL_HIFLOAT8, {1, 4}}}}, "x has dtype ACL_HIFLOAT8"},
@@ -295,7 +295,7 @@ const char kGroup[] = "aclnnGroupQuant", kDequant[] = "aclnnDequantBias";
 const Refusal kGroupRows[] = {
     {kGroup, {{"scale", {ACL_INT32, {2, 4}}}}, "scale has dtype ACL_INT32"},
     {kGroup, {{"groupIndex", {ACL_INT16, {2}}}}, "groupIndex has dtype ACL_INT16"},
-    {kGroup, {{"offsetOptional", {ACL_BF16, {1}}}}, "that of scale, ACL_FLOAT"},
+    {kGroup, {{"offsetOptional", {ACL_BF16, {1}}}}, "the dtype of scale (ACL_FLOAT)"},
     {kGroup, {{"y", {ACL_UINT8, {2, 4}}}}, "available: ACL_INT8, ACL_INT4, ACL_INT32"},
     {kGroup, {{"dstType", ACL_INT4}}, "dstType is ACL_INT4, but the output has dtype ACL_INT8"},
     {kGroup, {{"scale", {ACL_FLOAT, {1, 4}}}}, "scale has shape (1, 4), expected (2, 4)"},

@@ -118,14 +118,14 @@ typedef enum {
   ACL_FORMAT_FRACTAL_NZ_C0_8 = 54
 } aclFormat;
 
-// The bytes of an element. INT4 and UINT1: 1; STRING and UNDEFINED: 0; types of less than a byte
-// that this list does not name: 8.
+// The number of bytes of an element. INT4 and UINT1: 1; STRING and UNDEFINED: 0; types of less than
+// a byte that this list does not name: 8.
 ACL_FUNC_VISIBILITY size_t aclDataTypeSize(aclDataType dataType);
 
-// There is no infinity and no NaN: the largest exponent is one like the others (0x7c00 is 65536).
+// There is no infinity and no NaN: the largest exponent is like any other (0x7c00 is 65536).
 ACL_FUNC_VISIBILITY float aclFloat16ToFloat(aclFloat16 value);
 
-// To nearest, ties to even. What is too large, infinite or NaN becomes 65504 with its sign.
+// Rounds to nearest, ties to even. A value too large, infinite or NaN becomes 65504 with its sign.
 ACL_FUNC_VISIBILITY aclFloat16 aclFloatToFloat16(float value);
 
 // The environment variable NPU_QUANT_SOC_NAME, or NULL.

@@ -43,7 +43,7 @@ typedef enum {
 // A file, or NULL. Once more before the end: 100002, which counts and may be ignored.
 ACL_FUNC_VISIBILITY aclError aclInit(const char* configPath);
 
-// Ends at once, however often aclInit was called; 100037 where there is nothing to end.
+// Ends at once, however often aclInit was called; 100037 if there is nothing to end.
 ACL_FUNC_VISIBILITY aclError aclFinalize(void);
 
 // Ends with the last reference, and says how many are left (refCount may be NULL).
@@ -61,7 +61,7 @@ ACL_FUNC_VISIBILITY aclError aclrtResetDevice(int32_t deviceId);
 // Gives back every aclrtSetDevice.
 ACL_FUNC_VISIBILITY aclError aclrtResetDeviceForce(int32_t deviceId);
 
-// The device that is set; 107002 where none is.
+// The device that is set; 107002 if none is set.
 ACL_FUNC_VISIBILITY aclError aclrtGetDevice(int32_t* deviceId);
 
 // 1.
@@ -98,7 +98,7 @@ ACL_FUNC_VISIBILITY aclError aclrtDestroyStream(aclrtStream stream);
 // Waits for a stream; NULL is the default one.
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeStream(aclrtStream stream);
 
-// The same for so many milliseconds; -1 is for ever, below is an error.
+// The same, for at most that many milliseconds; -1 waits for ever, and less is an error.
 ACL_FUNC_VISIBILITY aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t timeout);
 
 // A zeroed block, aligned to 64 bytes, with at least 32 bytes of padding at its end.

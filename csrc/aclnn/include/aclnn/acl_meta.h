@@ -28,7 +28,7 @@ constexpr aclnnStatus OK = 0;
 
 // Element idx is at tensorData + (offset + sum of idx[d] * stride[d]) * (bytes of an element).
 // stride may be NULL: C order. No dims: a scalar. storageDims is kept for aclGetStorageShape.
-// Returns NULL where dims are counted but not given.
+// Returns NULL if a number of dims is above 0 and the pointer to them is NULL.
 ACL_FUNC_VISIBILITY aclTensor* aclCreateTensor(const int64_t* viewDims, uint64_t viewDimsNum,
                                                aclDataType dataType, const int64_t* stride,
                                                int64_t offset, aclFormat format,
@@ -42,10 +42,10 @@ ACL_FUNC_VISIBILITY aclnnStatus aclInitTensor(aclTensor* tensor, const int64_t* 
                                               aclFormat format, const int64_t* storageDims,
                                               uint64_t storageDimsNum, void* tensorData);
 
-// A copy of the value; NULL where there is none.
+// A copy of the value; NULL if there is none.
 ACL_FUNC_VISIBILITY aclScalar* aclCreateScalar(void* value, aclDataType dataType);
 
-// Copies of the values; empty where there are none.
+// Copies of the values; empty if there are none.
 ACL_FUNC_VISIBILITY aclIntArray* aclCreateIntArray(const int64_t* value, uint64_t size);
 ACL_FUNC_VISIBILITY aclFloatArray* aclCreateFloatArray(const float* value, uint64_t size);
 ACL_FUNC_VISIBILITY aclBoolArray* aclCreateBoolArray(const bool* value, uint64_t size);
@@ -65,7 +65,7 @@ ACL_FUNC_VISIBILITY aclnnStatus aclDestroyBoolArray(const aclBoolArray* array);
 ACL_FUNC_VISIBILITY aclnnStatus aclDestroyTensorList(const aclTensorList* list);
 ACL_FUNC_VISIBILITY aclnnStatus aclDestroyScalarList(const aclScalarList* list);
 
-// The results of these three are the caller's, who frees them with delete[].
+// These three return memory that the caller frees with delete[].
 ACL_FUNC_VISIBILITY aclnnStatus aclGetViewShape(const aclTensor* tensor, int64_t** viewDims,
                                                 uint64_t* viewDimsNum);
 ACL_FUNC_VISIBILITY aclnnStatus aclGetStorageShape(const aclTensor* tensor, int64_t** storageDims,

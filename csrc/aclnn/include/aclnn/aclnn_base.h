@@ -6,7 +6,7 @@
 
 extern "C" {
 
-// Not needed after aclInit; both may be called, and more than once.
+// Not needed after aclInit. Both may be called, also more than once.
 ACL_FUNC_VISIBILITY aclnnStatus aclnnInit(const char* configPath);
 
 // Not needed before aclFinalize.

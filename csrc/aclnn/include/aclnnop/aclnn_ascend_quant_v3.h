@@ -7,7 +7,7 @@
 // scale      x's dtype (FLOAT x takes each of the three); rank 1 or x's,
 //            of x's length along axis or 1, elsewhere 1
 // offset     scale's dtype and shape; NULL: 0
-// roundMode  "round" (ties to even; of HIFLOAT8 away from zero), for integers also "floor", "ceil"
+// roundMode  "round" (ties to even; for HIFLOAT8 away from zero), for integers also "floor", "ceil"
 //            or "trunc"
 // dstType    y's: 2 (ACL_INT8), 29 (ACL_INT4), 3 (ACL_INT32: eight int4 in an element),
 //            34 (HIFLOAT8), 35 (FLOAT8_E5M2), 36 (FLOAT8_E4M3FN)
@@ -23,7 +23,7 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+// Codes: 0; 161001 a required argument is NULL; 161002 an argument is invalid.
 ACLNN_API aclnnStatus aclnnAscendQuantV3GetWorkspaceSize(const aclTensor* x, const aclTensor* scale,
                                                          const aclTensor* offset, bool sqrtMode,
                                                          const char* roundMode, int32_t dstType,
@@ -33,8 +33,9 @@ ACLNN_API aclnnStatus aclnnAscendQuantV3GetWorkspaceSize(const aclTensor* x, con
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold; 361001 an unknown stream; 561000 an executor that was consumed or is another operator's.
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data runs past the end of its
+// memory block; 361001 the stream is unknown; 561000 the executor was consumed or belongs to
+// another operator.
 ACLNN_API aclnnStatus aclnnAscendQuantV3(void* workspace, uint64_t workspaceSize,
                                          aclOpExecutor* executor, aclrtStream stream);
 

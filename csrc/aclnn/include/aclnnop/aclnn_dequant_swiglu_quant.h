@@ -7,7 +7,7 @@
 //   "static":   y = encode(o / quantScale + quantOffset)                    scaleOut: 0
 //   "dynamic":  o = o * quantScale, scale = max |o| / greatest over a row, y = encode(o / scale)
 //
-// encode: to nearest even, saturated, NaN 0. Rows behind the last group: all 0. greatest: 127 of
+// encode: to nearest even, saturated, NaN 0. Rows after the last group: all 0. greatest: 127 of
 // INT8, 448 of FLOAT8_E4M3FN, 57344 of FLOAT8_E5M2, 32768 of HIFLOAT8, 6 of FLOAT4_E2M1, 1.75 of
 // FLOAT4_E1M2.
 //
@@ -15,13 +15,13 @@
 //                          for FLOAT4
 // weightScaleOptional      INT32 x: FLOAT of shape (G, 2 H), of G groups of rows, or (2 H,) where G
 //                          is 1; else NULL
-// activationScaleOptional  NULL or, of INT32 x, FLOAT with an element for each row
-// biasOptional             NULL or, of INT32 x, INT32, FLOAT, FLOAT16 or BF16 of
+// activationScaleOptional  NULL or, for INT32 x, FLOAT with one element for each row
+// biasOptional             NULL or, for INT32 x, INT32, FLOAT, FLOAT16 or BF16 of
 //                          weightScaleOptional's shape
 // quantScaleOptional       NULL, or FLOAT of shape (G, H) or (G,), or (H,) where G is 1
 // quantOffsetOptional      NULL, or with "static" FLOAT of such a shape
 // groupIndexOptional       NULL: one group, or INT64 of shape (G,): how many rows each group has
-// quantModeOptional        "static", which NULL means too, or "dynamic"
+// quantModeOptional        "static" or NULL, or "dynamic"
 // yOut                     INT8, FLOAT8, HIFLOAT8 or FLOAT4, of x's shape but H; FLOAT4 is
 // contiguous scaleOut                 FLOAT, of x's shape without its last axis
 #ifndef NPU_QUANT_ACLNNOP_ACLNN_DEQUANT_SWIGLU_QUANT_H_
@@ -34,7 +34,7 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+// Codes: 0; 161001 a required argument is NULL; 161002 an argument is invalid.
 ACLNN_API aclnnStatus aclnnDequantSwigluQuantGetWorkspaceSize(
     const aclTensor* x, const aclTensor* weightScaleOptional,
     const aclTensor* activationScaleOptional, const aclTensor* biasOptional,
@@ -45,9 +45,9 @@ ACLNN_API aclnnStatus aclnnDequantSwigluQuantGetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold, groupIndexOptional with a value that does not fit; 361001 an unknown stream; 561000 an
-// executor that was consumed or is another operator's.
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data runs past the end of its
+// memory block, or groupIndexOptional has an invalid value; 361001 the stream is unknown; 561000
+// the executor was consumed or belongs to another operator.
 ACLNN_API aclnnStatus aclnnDequantSwigluQuant(void* workspace, uint64_t workspaceSize,
                                               aclOpExecutor* executor, aclrtStream stream);
 

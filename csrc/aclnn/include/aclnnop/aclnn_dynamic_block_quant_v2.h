@@ -8,7 +8,7 @@
 //
 // x                  FLOAT16, BF16 or FLOAT, rank 2 or 3: ([B,] M, N)
 // minScale           0 (no bound) or more, finite as a float
-// roundModeOptional  "rint", which NULL means too; "round" for HIFLOAT8, ties away from zero
+// roundModeOptional  "rint" or NULL; "round" for HIFLOAT8, ties away from zero
 // dstType            yOut's: 2 (ACL_INT8), 34 (HIFLOAT8), 35 (FLOAT8_E5M2), 36 (FLOAT8_E4M3FN)
 // rowBlockSize       1, 64, 128, 256 or 512
 // colBlockSize       64, 128, 192 or 256
@@ -25,8 +25,8 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 a dtype or shape that does not fit; 561002 a
-// value that does not.
+// Codes: 0; 161001 a required argument is NULL; 161002 a dtype or shape is invalid; 561002 a value
+// is invalid.
 ACLNN_API aclnnStatus aclnnDynamicBlockQuantV2GetWorkspaceSize(
     const aclTensor* x, double minScale, char* roundModeOptional, int64_t dstType,
     int64_t rowBlockSize, int64_t colBlockSize, double dstTypeMax, const aclTensor* yOut,
@@ -34,8 +34,9 @@ ACLNN_API aclnnStatus aclnnDynamicBlockQuantV2GetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold; 361001 an unknown stream; 561000 an executor that was consumed or is another operator's.
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data runs past the end of its
+// memory block; 361001 the stream is unknown; 561000 the executor was consumed or belongs to
+// another operator.
 ACLNN_API aclnnStatus aclnnDynamicBlockQuantV2(void* workspace, uint64_t workspaceSize,
                                                aclOpExecutor* executor, aclrtStream stream);
 

@@ -12,7 +12,7 @@
 //
 // x                  FLOAT16, BF16 or FLOAT, rank 1 to 7; the last axis even for FLOAT4
 // axis               of the blocks: from -rank to rank - 1 of x
-// roundModeOptional  "rint", ties to even, which NULL means too; for FLOAT4 also "round", ties
+// roundModeOptional  "rint" or NULL, ties to even; for FLOAT4 also "round", ties
 //                    away from zero, and "floor"
 // dstType            yOut's: 35 (ACL_FLOAT8_E5M2), 36 (FLOAT8_E4M3FN), 40 (FLOAT4_E2M1),
 //                    41 (FLOAT4_E1M2)
@@ -35,7 +35,7 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+// Codes: 0; 161001 a required argument is NULL; 161002 an argument is invalid.
 ACLNN_API aclnnStatus aclnnDynamicMxQuantV3GetWorkspaceSize(
     const aclTensor* x, int64_t axis, char* roundModeOptional, int64_t dstType, int64_t blocksize,
     int64_t scaleAlg, double dstTypeMax, double maxLowBound, const aclTensor* yOut,
@@ -43,8 +43,9 @@ ACLNN_API aclnnStatus aclnnDynamicMxQuantV3GetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold; 361001 an unknown stream; 561000 an executor that was consumed or is another operator's.
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data runs past the end of its
+// memory block; 361001 the stream is unknown; 561000 the executor was consumed or belongs to
+// another operator.
 ACLNN_API aclnnStatus aclnnDynamicMxQuantV3(void* workspace, uint64_t workspaceSize,
                                             aclOpExecutor* executor, aclrtStream stream);
 

@@ -23,14 +23,14 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+// Codes: 0; 161001 a required argument is NULL; 161002 an argument is invalid.
 ACLNN_API aclnnStatus aclnnDynamicQuantGetWorkspaceSize(
     const aclTensor* x, const aclTensor* smoothScalesOptional, const aclTensor* yOut,
     const aclTensor* scaleOut, uint64_t* workspaceSize, aclOpExecutor** executor);
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 561000 for whatever goes wrong.
+// Codes: 0; 561000 for any error.
 ACLNN_API aclnnStatus aclnnDynamicQuant(void* workspace, uint64_t workspaceSize,
                                         aclOpExecutor* executor, aclrtStream stream);
 

@@ -28,7 +28,7 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+// Codes: 0; 161001 a required argument is NULL; 161002 an argument is invalid.
 ACLNN_API aclnnStatus aclnnDynamicQuantV2GetWorkspaceSize(
     const aclTensor* x, const aclTensor* smoothScalesOptional, const aclTensor* groupIndexOptional,
     int64_t dstType, const aclTensor* yOut, const aclTensor* scaleOut, const aclTensor* offsetOut,
@@ -36,7 +36,7 @@ ACLNN_API aclnnStatus aclnnDynamicQuantV2GetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 561000 for whatever goes wrong.
+// Codes: 0; 561000 for any error.
 ACLNN_API aclnnStatus aclnnDynamicQuantV2(void* workspace, uint64_t workspaceSize,
                                           aclOpExecutor* executor, aclrtStream stream);
 

@@ -15,7 +15,7 @@
 //                       the second phase and not judged; smoothScalesOptional is then (E, n)
 // dstType               yOut's: 2 (ACL_INT8), 29 (ACL_INT4), 3 (ACL_INT32: eight int4 in an
 //                       element), 34 (HIFLOAT8), 35 (FLOAT8_E5M2), 36 (FLOAT8_E4M3FN)
-// isSymmetrical         true with offsetOut NULL, else false
+// isSymmetrical         true if offsetOut is NULL, else false
 // quantMode             "pertoken", "pertensor" or "perchannel" (along axis -2, without groups)
 // yOut                  of dstType, of x's shape; the last axis is even for INT4,
 //                       an eighth for INT32
@@ -32,7 +32,7 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+// Codes: 0; 161001 a required argument is NULL; 161002 an argument is invalid.
 ACLNN_API aclnnStatus aclnnDynamicQuantV3GetWorkspaceSize(
     const aclTensor* x, const aclTensor* smoothScalesOptional, const aclTensor* groupIndexOptional,
     int64_t dstType, bool isSymmetrical, const char* quantMode, const aclTensor* yOut,
@@ -41,7 +41,7 @@ ACLNN_API aclnnStatus aclnnDynamicQuantV3GetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 561000 for whatever goes wrong.
+// Codes: 0; 561000 for any error.
 ACLNN_API aclnnStatus aclnnDynamicQuantV3(void* workspace, uint64_t workspaceSize,
                                           aclOpExecutor* executor, aclrtStream stream);
 

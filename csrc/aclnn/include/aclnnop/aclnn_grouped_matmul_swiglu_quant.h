@@ -7,7 +7,7 @@
 //   o = a / (1 + exp(-a)) * b        a is the first half of the row's c, b the second
 //   outputScale = max |o| / 127 over the row,  output = encode(o / outputScale)
 //
-// encode: to nearest even, saturated, NaN 0. Rows behind the last group: all 0.
+// encode: to nearest even, saturated, NaN 0. Rows after the last group: all 0.
 //
 // x             INT8 of shape (M, K)
 // weight        INT8 or INT4 of shape (E, K, N), N even, or INT32, eight of INT4 each, of shape
@@ -17,7 +17,7 @@
 // weightScale   FLOAT of shape (E, N); of INT4 also (E, G, N), of G groups of K / G each, and INT64
 //               or UINT64, which hold a float in the lower half
 // xScale        FLOAT of shape (M,)
-// groupList     INT64 of shape (E,): the row behind each expert's rows
+// groupList     INT64 of shape (E,): the row after each expert's rows
 // output        INT8 of shape (M, N / 2)
 // outputScale   FLOAT of shape (M,)
 // outputOffset  NULL
@@ -31,7 +31,7 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+// Codes: 0; 161001 a required argument is NULL; 161002 an argument is invalid.
 ACLNN_API aclnnStatus aclnnGroupedMatmulSwigluQuantGetWorkspaceSize(
     const aclTensor* x, const aclTensor* weight, const aclTensor* bias, const aclTensor* offset,
     const aclTensor* weightScale, const aclTensor* xScale, const aclTensor* groupList,
@@ -40,9 +40,9 @@ ACLNN_API aclnnStatus aclnnGroupedMatmulSwigluQuantGetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold, groupList with a value that does not fit; 361001 an unknown stream; 561000 an executor that
-// was consumed or is another operator's.
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data runs past the end of its
+// memory block, or groupList has an invalid value; 361001 the stream is unknown; 561000 the
+// executor was consumed or belongs to another operator.
 ACLNN_API aclnnStatus aclnnGroupedMatmulSwigluQuant(void* workspace, uint64_t workspaceSize,
                                                     aclOpExecutor* executor, aclrtStream stream);
 

@@ -11,7 +11,7 @@
 //   outputScale = max |o| / 127 over the row,  output = encode(o / outputScale)
 //   MX           as aclnnDynamicMxQuant of o
 //
-// encode: to nearest even, saturated, NaN 0. Rows behind the last group: all 0.
+// encode: to nearest even, saturated, NaN 0. Rows after the last group: all 0.
 //
 // x             INT8 or INT4 of shape (M, K), INT32, eight of INT4 each, of shape (M, K / 8), or,
 // of
@@ -30,7 +30,7 @@
 // bias          NULL
 // xScale        FLOAT of shape (M,); MX: FLOAT8_E8M0 of shape (M, ceil(K / 64), 2)
 // smoothScale   INT4 by INT4: FLOAT of shape (E, N / 2) or (E,), or NULL; else NULL
-// groupList     INT64 of shape (E,): the row behind each expert's rows, or how many it has
+// groupList     INT64 of shape (E,): the row after each expert's rows, or how many it has
 // dequantMode   0; with weightScale in groups also 1; MX: 2
 // dequantDtype  0, FLOAT
 // quantMode     0; MX: 2
@@ -48,7 +48,8 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be, also in a list; 161002 an argument that does not fit.
+// Codes: 0; 161001 a required argument, or an element of a list, is NULL; 161002 an argument is
+// invalid.
 ACLNN_API aclnnStatus aclnnGroupedMatmulSwigluQuantV2GetWorkspaceSize(
     const aclTensor* x, const aclTensorList* weight, const aclTensorList* weightScale,
     const aclTensorList* weightAssistMatrix, const aclTensor* bias, const aclTensor* xScale,
@@ -58,9 +59,9 @@ ACLNN_API aclnnStatus aclnnGroupedMatmulSwigluQuantV2GetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold, groupList with a value that does not fit; 361001 an unknown stream; 561000 an executor that
-// was consumed or is another operator's.
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data runs past the end of its
+// memory block, or groupList has an invalid value; 361001 the stream is unknown; 561000 the
+// executor was consumed or belongs to another operator.
 ACLNN_API aclnnStatus aclnnGroupedMatmulSwigluQuantV2(void* workspace, uint64_t workspaceSize,
                                                       aclOpExecutor* executor, aclrtStream stream);
 

@@ -13,7 +13,7 @@
 //                          out = sum over blocks of 32 k of x @ weight * 2^(exponents) + bias
 //
 // Sums of integers are exact in int32 and wrap; all else is float32, rounded once more to out's
-// dtype. out's rows behind the last group: 0.
+// dtype. out's rows after the last group: 0.
 //
 // Lists hold one tensor or one for each group, "E of them". With one weight (E, K, N) every
 // parameter is a list of one tensor that has an axis E in front. Lists that are optional may be
@@ -53,7 +53,8 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be, also in a list; 161002 an argument that does not fit.
+// Codes: 0; 161001 a required argument, or an element of a list, is NULL; 161002 an argument is
+// invalid.
 ACLNN_API aclnnStatus aclnnGroupedMatmulV4GetWorkspaceSize(
     const aclTensorList* x, const aclTensorList* weight, const aclTensorList* biasOptional,
     const aclTensorList* scaleOptional, const aclTensorList* offsetOptional,
@@ -67,9 +68,9 @@ ACLNN_API aclnnStatus aclnnGroupedMatmulV4GetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold, groupListOptional with a value that does not fit; 361001 an unknown stream; 561000 an
-// executor that was consumed or is another operator's.
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data runs past the end of its
+// memory block, or groupListOptional has an invalid value; 361001 the stream is unknown; 561000 the
+// executor was consumed or belongs to another operator.
 ACLNN_API aclnnStatus aclnnGroupedMatmulV4(void* workspace, uint64_t workspaceSize,
                                            aclOpExecutor* executor, aclrtStream stream);
 

@@ -23,7 +23,7 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+// Codes: 0; 161001 a required argument is NULL; 161002 an argument is invalid.
 ACLNN_API aclnnStatus aclnnMoeFinalizeRoutingGetWorkspaceSize(
     const aclTensor* expandedX, const aclTensor* x1, const aclTensor* x2Optional,
     const aclTensor* bias, const aclTensor* scales, const aclTensor* expandedRowIdx,
@@ -32,9 +32,9 @@ ACLNN_API aclnnStatus aclnnMoeFinalizeRoutingGetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold, or an index of no row; 361001 an unknown stream; 561000
-// an executor that was consumed or is another operator's.
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data runs past the end of its
+// memory block, or an index names no row; 361001 the stream is unknown; 561000 the executor was
+// consumed or belongs to another operator.
 ACLNN_API aclnnStatus aclnnMoeFinalizeRouting(void* workspace, uint64_t workspaceSize,
                                               aclOpExecutor* executor, aclrtStream stream);
 

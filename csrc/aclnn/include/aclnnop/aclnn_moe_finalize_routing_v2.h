@@ -13,7 +13,7 @@
 // x1Optional        expandedX's dtype; (n, H); NULL: 0
 // x2Optional        likewise
 // biasOptional      expandedX's dtype; (E, H); NULL: 0
-// scalesOptional    FLOAT16, BF16 or FLOAT; (n, K); NULL: K is 1, and so are they
+// scalesOptional    FLOAT16, BF16 or FLOAT; (n, K); NULL: K is 1 and all scales are 1
 // expertIdxOptional INT32; (n, K); required with biasOptional
 // dropPadMode       0 to 3
 // out               expandedX's dtype; (n, H)
@@ -27,8 +27,8 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 a dtype that does not fit; 561002 a shape or an
-// attribute that does not.
+// Codes: 0; 161001 a required argument is NULL; 161002 a dtype is invalid; 561002 a shape or an
+// attribute is invalid.
 ACLNN_API aclnnStatus aclnnMoeFinalizeRoutingV2GetWorkspaceSize(
     const aclTensor* expandedX, const aclTensor* expandedRowIdx, const aclTensor* x1Optional,
     const aclTensor* x2Optional, const aclTensor* biasOptional, const aclTensor* scalesOptional,
@@ -37,9 +37,9 @@ ACLNN_API aclnnStatus aclnnMoeFinalizeRoutingV2GetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold; 561002 an index of no row; 361001 an unknown stream;
-// 561000 an executor that was consumed or is another operator's.
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data runs past the end of its
+// memory block; 561002 an index names no row; 361001 the stream is unknown; 561000 the executor was
+// consumed or belongs to another operator.
 ACLNN_API aclnnStatus aclnnMoeFinalizeRoutingV2(void* workspace, uint64_t workspaceSize,
                                                 aclOpExecutor* executor, aclrtStream stream);
 

@@ -5,7 +5,7 @@
 //
 // x                            FLOAT16, BF16 or FLOAT, with quantMode -1 also INT8, UINT8,
 //                              FLOAT8_E4M3FN or FLOAT8_E5M2; (R, H)
-// expertIdx                    INT32; (R, K): what is in no range goes nowhere
+// expertIdx                    INT32; (R, K): entries outside the range go nowhere
 // scaleOptional                FLOAT: of quantMode -1 (R), goes with its row, or of floats of 8
 // bits
 //                              and UINT8 also UINT8 (R, c, 2); of 0 (1); of 1 and 13 (1, H) or a
@@ -39,8 +39,8 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 a dtype that does not fit; 561002 a shape or an
-// attribute that does not.
+// Codes: 0; 161001 a required argument is NULL; 161002 a dtype is invalid; 561002 a shape or an
+// attribute is invalid.
 ACLNN_API aclnnStatus aclnnMoeInitRoutingV3GetWorkspaceSize(
     const aclTensor* x, const aclTensor* expertIdx, const aclTensor* scaleOptional,
     const aclTensor* offsetOptional, int64_t activeNum, int64_t expertCapacity, int64_t expertNum,
@@ -51,8 +51,9 @@ ACLNN_API aclnnStatus aclnnMoeInitRoutingV3GetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold; 361001 an unknown stream; 561000 an executor that was consumed or is another operator's.
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data runs past the end of its
+// memory block; 361001 the stream is unknown; 561000 the executor was consumed or belongs to
+// another operator.
 ACLNN_API aclnnStatus aclnnMoeInitRoutingV3(void* workspace, uint64_t workspaceSize,
                                             aclOpExecutor* executor, aclrtStream stream);
 

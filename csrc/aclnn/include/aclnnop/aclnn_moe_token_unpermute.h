@@ -20,8 +20,8 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 a dtype that does not fit; 561002 a shape or an
-// attribute that does not.
+// Codes: 0; 161001 a required argument is NULL; 161002 a dtype is invalid; 561002 a shape or an
+// attribute is invalid.
 ACLNN_API aclnnStatus aclnnMoeTokenUnpermuteGetWorkspaceSize(
     const aclTensor* permutedTokens, const aclTensor* sortedIndices, const aclTensor* probsOptional,
     bool paddedMode, const aclIntArray* restoreShapeOptional, aclTensor* out,
@@ -29,9 +29,9 @@ ACLNN_API aclnnStatus aclnnMoeTokenUnpermuteGetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold; 561002 an index below 0; 361001 an unknown stream; 561000
-// an executor that was consumed or is another operator's.
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data runs past the end of its
+// memory block; 561002 an index is below 0; 361001 the stream is unknown; 561000 the executor was
+// consumed or belongs to another operator.
 ACLNN_API aclnnStatus aclnnMoeTokenUnpermute(void* workspace, uint64_t workspaceSize,
                                              aclOpExecutor* executor, aclrtStream stream);
 

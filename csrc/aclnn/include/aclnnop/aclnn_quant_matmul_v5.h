@@ -12,7 +12,7 @@
 // x1Scale    V4's pertokenScale, also (m, 1); in MX FLOAT8_E8M0 (..., m, ceil(k / 64), 2)
 // x2Scale    V4's scale; in groups (k / g, n), FLOAT, or of INT8 by INT4 INT64 or UINT64; of FLOAT8
 //            FLOAT, INT64 or UINT64; in MX FLOAT8_E8M0 (..., ceil(k / 64), n, 2)
-// yScale     NULL, and so is x1Offset
+// yScale     NULL; x1Offset is NULL, too
 // x2Offset   V4's offset; in groups of INT4 FLOAT16 (k / g, n)
 // yOffset    of INT8 by INT4 FLOAT (n), else NULL
 // bias       V4's; of FLOAT8 and MX FLOAT; not in groups
@@ -28,7 +28,7 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 anything else that does not fit.
+// Codes: 0; 161001 a required argument is NULL; 161002 anything else is invalid.
 ACLNN_API aclnnStatus aclnnQuantMatmulV5GetWorkspaceSize(
     const aclTensor* x1, const aclTensor* x2, const aclTensor* x1Scale, const aclTensor* x2Scale,
     const aclTensor* yScale, const aclTensor* x1Offset, const aclTensor* x2Offset,
@@ -37,8 +37,9 @@ ACLNN_API aclnnStatus aclnnQuantMatmulV5GetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold; 361001 an unknown stream; 561000 an executor that was consumed or is another operator's.
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data runs past the end of its
+// memory block; 361001 the stream is unknown; 561000 the executor was consumed or belongs to
+// another operator.
 ACLNN_API aclnnStatus aclnnQuantMatmulV5(void* workspace, uint64_t workspaceSize,
                                          aclOpExecutor* executor, aclrtStream stream);
 

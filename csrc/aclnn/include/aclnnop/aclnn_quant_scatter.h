@@ -2,7 +2,7 @@
 //
 //   selfRef[b, ..., p : p + L, ...] = updates[i] / quantScales + quantZeroPoints    for each i
 //
-// rounded to nearest, ties to even, and saturated. Where updates lie on each other, the later
+// rounded to nearest, ties to even, and saturated. Where updates overlap, the later
 // one counts. L is the length of axis in updates.
 //
 // selfRef         INT8; rank 3 to 8
@@ -23,7 +23,7 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+// Codes: 0; 161001 a required argument is NULL; 161002 an argument is invalid.
 ACLNN_API aclnnStatus aclnnInplaceQuantScatterGetWorkspaceSize(
     aclTensor* selfRef, const aclTensor* indices, const aclTensor* updates,
     const aclTensor* quantScales, const aclTensor* quantZeroPoints, int64_t axis, int64_t quantAxis,
@@ -31,9 +31,9 @@ ACLNN_API aclnnStatus aclnnInplaceQuantScatterGetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold, or an index that leads beyond selfRef, of which nothing is written then; 361001 an unknown
-// stream; 561000 an executor that was consumed or is another operator's.
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data runs past the end of its
+// memory block, or an index leads beyond selfRef (then nothing is written); 361001 the stream is
+// unknown; 561000 the executor was consumed or belongs to another operator.
 ACLNN_API aclnnStatus aclnnInplaceQuantScatter(void* workspace, uint64_t workspaceSize,
                                                aclOpExecutor* executor, aclrtStream stream);
 

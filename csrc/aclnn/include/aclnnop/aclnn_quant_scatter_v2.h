@@ -2,7 +2,7 @@
 //
 //   selfRef[b, ..., p : p + L, ...] = updates[i] / quantScales + quantZeroPoints    for each i
 //
-// rounded to nearest, as roundMode says, and saturated. Where updates lie on each other, the later
+// rounded to nearest, as roundMode says, and saturated. Where updates overlap, the later
 // one counts. L is the length of axis in updates.
 //
 // selfRef         INT8, HIFLOAT8, FLOAT8_E5M2 or FLOAT8_E4M3FN; rank 3 to 8
@@ -13,7 +13,7 @@
 // axis            neither the first nor the last
 // quantAxis       the last one, or -1
 // reduction       1: selfRef is replaced
-// roundMode       "rint": ties to even; of HIFLOAT8 "round": ties away from zero
+// roundMode       "rint": ties to even; for HIFLOAT8 "round": ties away from zero
 #ifndef NPU_QUANT_ACLNNOP_ACLNN_QUANT_SCATTER_V2_H_
 #define NPU_QUANT_ACLNNOP_ACLNN_QUANT_SCATTER_V2_H_
 
@@ -24,7 +24,7 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+// Codes: 0; 161001 a required argument is NULL; 161002 an argument is invalid.
 ACLNN_API aclnnStatus aclnnInplaceQuantScatterV2GetWorkspaceSize(
     aclTensor* selfRef, const aclTensor* indices, const aclTensor* updates,
     const aclTensor* quantScales, const aclTensor* quantZeroPoints, int64_t axis, int64_t quantAxis,
@@ -32,9 +32,9 @@ ACLNN_API aclnnStatus aclnnInplaceQuantScatterV2GetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold, or an index that leads beyond selfRef, of which nothing is written then; 361001 an unknown
-// stream; 561000 an executor that was consumed or is another operator's.
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data runs past the end of its
+// memory block, or an index leads beyond selfRef (then nothing is written); 361001 the stream is
+// unknown; 561000 the executor was consumed or belongs to another operator.
 ACLNN_API aclnnStatus aclnnInplaceQuantScatterV2(void* workspace, uint64_t workspaceSize,
                                                  aclOpExecutor* executor, aclrtStream stream);
 

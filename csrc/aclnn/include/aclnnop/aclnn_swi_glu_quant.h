@@ -16,7 +16,7 @@
 //                       NULL
 // groupIndexOptional    NULL: one group, or INT32 of shape (G,): where each group ends. Rows behind
 //                       the last group have no smooth and no offset.
-// quantModeOptional     "static", which NULL means too, or "dynamic"
+// quantModeOptional     "static" or NULL, or "dynamic"
 // yOut                  INT8 or INT4, of x's shape but H; INT4 is contiguous
 // scaleOut              FLOAT, of x's shape without its last axis
 #ifndef NPU_QUANT_ACLNNOP_ACLNN_SWI_GLU_QUANT_H_
@@ -29,7 +29,7 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+// Codes: 0; 161001 a required argument is NULL; 161002 an argument is invalid.
 ACLNN_API aclnnStatus aclnnSwiGluQuantGetWorkspaceSize(
     const aclTensor* x, const aclTensor* smoothScalesOptional, const aclTensor* offsetsOptional,
     const aclTensor* groupIndexOptional, bool activateLeft, char* quantModeOptional,
@@ -38,9 +38,9 @@ ACLNN_API aclnnStatus aclnnSwiGluQuantGetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold, groupIndexOptional with a value that does not fit; 361001 an unknown stream; 561000 an
-// executor that was consumed or is another operator's.
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data runs past the end of its
+// memory block, or groupIndexOptional has an invalid value; 361001 the stream is unknown; 561000
+// the executor was consumed or belongs to another operator.
 ACLNN_API aclnnStatus aclnnSwiGluQuant(void* workspace, uint64_t workspaceSize,
                                        aclOpExecutor* executor, aclrtStream stream);
 

@@ -16,7 +16,7 @@
 //                       NULL
 // groupIndexOptional    NULL: one group, or INT32 of shape (G,): by groupListType. Rows behind
 //                       the last group have no smooth and no offset.
-// quantModeOptional     "static", which NULL means too, or "dynamic"
+// quantModeOptional     "static" or NULL, or "dynamic"
 // groupListType         groupIndexOptional holds 0: where each group ends, 1: how many rows it has
 // dstType               yOut's: 2 (ACL_INT8), 29 (ACL_INT4)
 // yOut                  INT8 or INT4, of x's shape but H; INT4 is contiguous
@@ -31,7 +31,7 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+// Codes: 0; 161001 a required argument is NULL; 161002 an argument is invalid.
 ACLNN_API aclnnStatus aclnnSwiGluQuantV2GetWorkspaceSize(
     const aclTensor* x, const aclTensor* smoothScalesOptional, const aclTensor* offsetsOptional,
     const aclTensor* groupIndexOptional, bool activateLeft, char* quantModeOptional,
@@ -40,9 +40,9 @@ ACLNN_API aclnnStatus aclnnSwiGluQuantV2GetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold, groupIndexOptional with a value that does not fit; 361001 an unknown stream; 561000 an
-// executor that was consumed or is another operator's.
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data runs past the end of its
+// memory block, or groupIndexOptional has an invalid value; 361001 the stream is unknown; 561000
+// the executor was consumed or belongs to another operator.
 ACLNN_API aclnnStatus aclnnSwiGluQuantV2(void* workspace, uint64_t workspaceSize,
                                          aclOpExecutor* executor, aclrtStream stream);
 

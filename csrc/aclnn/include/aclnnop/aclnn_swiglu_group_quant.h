@@ -12,7 +12,7 @@
 // encode: to nearest even, saturated, NaN 0; greatest: 57344 of FLOAT8_E5M2, 448 of FLOAT8_E4M3FN.
 //
 // x                   FLOAT16 or BF16, rank 2 to 8, with quantMode 1 to 7; the last axis 2 H
-// weightOptional      NULL, or FLOAT: an element for each row
+// weightOptional      NULL, or FLOAT: one element for each row
 // groupIndexOptional  NULL, or INT64 of shape (G,): how many rows each group has. Those behind all
 //                     groups have results of 0.
 // scaleOptional       NULL
@@ -37,7 +37,7 @@ extern "C" {
 
 // Checks the arguments, makes an executor and sets *workspaceSize to 0. A failure sets neither.
 //
-// Codes: 0; 161001 a NULL that must not be; 161002 an argument that does not fit.
+// Codes: 0; 161001 a required argument is NULL; 161002 an argument is invalid.
 ACLNN_API aclnnStatus aclnnSwigluGroupQuantGetWorkspaceSize(
     const aclTensor* x, const aclTensor* weightOptional, const aclTensor* groupIndexOptional,
     const aclTensor* scaleOptional, int64_t dstType, int64_t quantMode, int64_t blockSize,
@@ -47,9 +47,9 @@ ACLNN_API aclnnStatus aclnnSwigluGroupQuantGetWorkspaceSize(
 
 // Computes, in the order of the stream, and consumes the executor unless it is repeatable.
 //
-// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data that its block does not
-// hold, groupIndexOptional with a value below 0; 361001 an unknown stream; 561000 an executor that
-// was consumed or is another operator's.
+// Codes: 0; 161001 executor or the data of a tensor is NULL; 161002 data runs past the end of its
+// memory block, or groupIndexOptional has a value below 0; 361001 the stream is unknown; 561000 the
+// executor was consumed or belongs to another operator.
 ACLNN_API aclnnStatus aclnnSwigluGroupQuant(void* workspace, uint64_t workspaceSize,
                                             aclOpExecutor* executor, aclrtStream stream);
 

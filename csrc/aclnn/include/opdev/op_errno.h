@@ -4,7 +4,7 @@
 
 #define ACLNN_SUCCESS 0
 
-// An argument that must not be NULL is.
+// A required argument is NULL.
 #define ACLNN_ERR_PARAM_NULLPTR 161001
 // An argument has a dtype, shape, format or value that the operator does not take.
 #define ACLNN_ERR_PARAM_INVALID 161002
@@ -13,7 +13,7 @@
 
 #define ACLNN_ERR_INNER 561000
 #define ACLNN_ERR_INNER_INFERSHAPE_ERROR 561001
-// The device's plan for the work does not fit the arguments: shapes, or attributes of block sizes.
+// The device cannot plan the work for these arguments: shapes, or attributes of block sizes.
 #define ACLNN_ERR_INNER_TILING_ERROR 561002
 #define ACLNN_ERR_INNER_FIND_KERNEL_ERROR 561003
 

@@ -28,8 +28,8 @@ class FolderComparison(Reported, FolderComparisonData):
     """What :func:`npu_quant.golden.compare_folders` returns: a row per array.
 
     ``str()`` is the report, with a line for each call that fails; :meth:`to_html` a page with a
-    table of all arrays and pictures. It is plain data: what becomes of the files changes nothing it
-    says, and it can be pickled.
+    table of all arrays and pictures. It is plain data: later changes of the files do not
+    change it, and it can be pickled.
     """
 
     def to_html(self, below: Reported | None = None) -> str:
@@ -58,16 +58,17 @@ def compare_folders(
 ) -> FolderComparison:
     """Compare the arrays of two folders by their names, and say which differs first.
 
-    Arrays go together by path and name, whatever their format: ``a/y.pt`` with ``a/y.npy``. Of
-    files with several arrays (.npz, .safetensors, .pt) those of one key do; two such files can be
-    compared instead of folders. The order is that of execution as far as it is known: that of
-    msprobe's dump.json, else that of the names, with the numbers in them as numbers. One pair is
-    read at a time, and in pieces: what is in the folders may be larger than the memory.
+    Arrays are paired by path and name, whatever their format: ``a/y.pt`` with ``a/y.npy``. Arrays
+    in files with several (.npz, .safetensors, .pt) are paired by their keys, too; two such files
+    can be compared instead of folders. The order is that of execution if it is known: the order of
+    msprobe's dump.json, else the order of the names, with the numbers in them as numbers. One pair
+    is read at a time, and in pieces: the folders may hold more than fits in memory.
 
-    Of msprobe (Ascend mstt) the folders of the tasks tensor and statistics are understood, of torch
-    and MindSpore, at the levels L0, L1 and mix: ``dump.json``, ``construct.json``,
-    ``dump_tensor_data/``, names such as ``NPU.npu_dynamic_quant.0.forward.output.0``, and folders
-    such as ``step0/rank0``; a process without a rank is the same in both, whatever its number.
+    The folders that msprobe (Ascend mstt) writes for its tasks tensor and statistics are
+    understood, for torch and MindSpore, at the levels L0, L1 and mix: ``dump.json``,
+    ``construct.json``, ``dump_tensor_data/``, names such as
+    ``NPU.npu_dynamic_quant.0.forward.output.0``, and folders such as ``step0/rank0``; a process
+    without a rank is the same in both, whatever its number.
 
     Nothing is passed over silently. An array without a partner fails the comparison, and so does
     one that cannot be read; a shape or dtype that differs is a row that fails.
@@ -88,14 +89,14 @@ def compare_folders(
             where names do not say it, ``inputs`` and ``outputs`` (names of arrays by the operator's
             parameters and outputs, within the call's folder or as they are), ``attributes``,
             ``numerics`` and ``variant``.
-        progress: is told (done, total), in bytes.
+        progress: called with (done, total), in bytes.
         atol: the greatest difference that is tolerated, for all arrays. None: none.
         rtol: the same relative to the golden.
         preset: the acceptance rule of another tool instead, for dtypes it says anything about.
-        dtype: what files hold that do not say it: V1 in .npy, raw .bin; of all, or by the names of
-            an operator's inputs and outputs. Dtype and shape of a raw file may be in ``y.json``
-            beside ``y.bin`` (``{"dtype": "int8", "shape": [4, 8]}``); else it has the other
-            side's, an output the operator's.
+        dtype: the dtype of files that do not say it (V1 in .npy, raw .bin): one for all, or by the
+            names of an operator's inputs and outputs. Dtype and shape of a raw file may be in
+            ``y.json`` beside ``y.bin`` (``{"dtype": "int8", "shape": [4, 8]}``); else they are
+            those of the other side, for an output those of the operator.
         shape: the shapes of raw files, by such names.
 
     Returns:
@@ -151,7 +152,9 @@ class _Told:
             for name in given:
                 if name not in known:
                     listed = meant(str(name), known) or f"; expected {', '.join(known) or 'none'}."
-                    raise ParamError(f"{what} is for {name!r}, which is no output or input{listed}")
+                    raise ParamError(
+                        f"{what} is for {name!r}, which is neither an output nor an input{listed}"
+                    )
 
     def of(self, side: Folder, rules: Sequence[Rule]) -> Folder:
         """Return a folder whose files have what is said of them."""
@@ -168,7 +171,7 @@ def _computed(
     progress: Progress | None,
 ) -> FolderComparison:
     if not rules:
-        raise ParamError("give a golden folder, or ops whose calls are in the one that is given.")
+        raise ParamError("give a golden folder, or ops for the calls in the folder that is given.")
     side = told.of(_not_empty(folder_of(actual)), rules)
     rows, alone = rows_of_calls(Pass((side, side), limits, dtype), rules, progress)
     name = printable(side.path)

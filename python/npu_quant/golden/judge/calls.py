@@ -136,15 +136,18 @@ def _lanes(value: Array) -> Array | None:
 _PARAMETER: tuple[tuple[str, Callable[[Array], Array | None]], ...] = (
     ("{0} is ignored: as if it were 0", np.zeros_like),
     ("{0} is ignored: as if it were 1", np.ones_like),
-    ("{0} has the other sign", _negated),
-    ("1 / {0} is taken for {0}", _reciprocal),
-    ("the first of {0} is taken for all", lambda value: np.full_like(value, value.reshape(-1)[0])),
-    ("{0} is shifted by one: each place takes the one before", _rolled(1, -1)),
-    ("{0} is shifted by one: each place takes the next one", _rolled(-1, -1)),
-    ("{0} is shifted: each group takes that of the one before", _rolled(1, -2)),
-    ("{0} is shifted: each group takes that of the next one", _rolled(-1, -2)),
-    ("{0} is shifted: each block takes that of the one before", _rolled_flat(1)),
-    ("{0} is shifted: each block takes that of the next one", _rolled_flat(-1)),
+    ("{0} has the opposite sign", _negated),
+    ("1 / {0} is used instead of {0}", _reciprocal),
+    (
+        "the first value of {0} is used for all",
+        lambda value: np.full_like(value, value.reshape(-1)[0]),
+    ),
+    ("{0} is shifted by one: each place takes the value before it", _rolled(1, -1)),
+    ("{0} is shifted by one: each place takes the value after it", _rolled(-1, -1)),
+    ("{0} is shifted: each group takes the value of the group before it", _rolled(1, -2)),
+    ("{0} is shifted: each group takes the value of the group after it", _rolled(-1, -2)),
+    ("{0} is shifted: each block takes the value of the block before it", _rolled_flat(1)),
+    ("{0} is shifted: each block takes the value of the block after it", _rolled_flat(-1)),
     ("{0} is read in another order: not in pairs", _lanes),
 )
 """What may have been taken instead of an input that is no attribute."""
@@ -174,9 +177,9 @@ def _without_columns(model: Model) -> Iterator[Call]:
         out = np.flatnonzero(every % width >= width - count)
         outs[f"the last {count} columns of each block"] = out
     zeroed = [n for n, v in model.inputs.items() if getattr(v, "shape", None) == x.shape]
-    kinds = {"the greatest of each group": zeroed}
+    kinds = {"the amax of each group": zeroed}
     if "gamma" in model.inputs:
-        kinds = {"the mean": zeroed, "the greatest of each group": ["gamma", "beta"]}
+        kinds = {"the mean": zeroed, "the amax of each group": ["gamma", "beta"]}
     for words, out in outs.items():
         for what, names in kinds.items():
             outputs = _called(model, _zeroed(model.inputs, names, out))

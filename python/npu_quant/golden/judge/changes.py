@@ -235,7 +235,7 @@ def wrapped(look: Look) -> Iterator[Guess]:
     if value is None or not isinstance(own, Whole) or own.carrier.kind == "b":
         return
     (low, high), whole = own.limits, np.rint(value)
-    text = f"what is beyond the range wraps around instead of saturating {look.part.where}"
+    text = f"values beyond the range wrap around instead of saturating {look.part.where}"
     yield Guess(text, (whole - low) % (high - low + 1) + low)
 
 

@@ -202,9 +202,9 @@ def moved_rows(actual: Source, golden: Source, own: Elements, where: Where) -> I
     ]
     if not moved or 2 * len(moved) < len(wrong):
         return
-    shown = ", ".join(f"{row} is the golden's {origin}" for row, origin in moved[:3])
+    shown = ", ".join(f"{row} holds the golden's {origin}" for row, origin in moved[:3])
     more = f" and {len(moved) - 3} more" if len(moved) > 3 else ""
-    yield f"{where.axes[0]}s are at other places: {shown}{more}"
+    yield f"{where.axes[0]}s are in wrong places: {shown}{more}"
 
 
 def _nearest_rows(a: NDArray[Any], g: NDArray[Any], own: Elements, columns: Index) -> Index:

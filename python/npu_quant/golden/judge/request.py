@@ -55,7 +55,7 @@ class Limits:
             _kinds.check("compare", "preset", self.preset, str | None, "a name")
             rule_of(self.preset)
             if self.atol is not None or self.rtol is not None:
-                raise ParamError("preset comes with its own limits; leave atol and rtol.")
+                raise ParamError("preset comes with its own limits; leave atol and rtol out.")
         for name, limit in (("atol", self.atol), ("rtol", self.rtol)):
             for value in limit.values() if isinstance(limit, Mapping) else [limit]:
                 if value is None:
@@ -65,7 +65,7 @@ class Limits:
                     raise _kinds.wrong("compare", name, value, "a number")
                 if not 0 <= value <= sys.float_info.max:
                     given = _kinds.told(value if isinstance(value, int) else float(value))
-                    raise ParamError(f"{name} is {given}, expected a number from 0 on.")
+                    raise ParamError(f"{name} is {given}, expected a number of 0 or more.")
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,9 @@ def _of_dtypes(actual: Source, golden: Source) -> str:
     dtypes = {"actual": given_dtype(actual), "golden": given_dtype(golden)}
     for name, dtype in dtypes.items():
         if not dtype.isnative and dtype.newbyteorder() in dtypes.values():
-            texts.append(f"Its bytes are swapped: {name}.astype({dtype.newbyteorder().str!r}).")
+            texts.append(
+                f"Its bytes are swapped: pass {name}.astype({dtype.newbyteorder().str!r})."
+            )
         elif dtype.kind == "V" and (remedy := remedy_of(dtype, name)):
             texts.append(remedy)
     return ". ".join(texts)

@@ -67,8 +67,8 @@ def loss(actual: Any, golden: Any, block: Sequence[int] | None = None) -> Loss:
         A :class:`Loss`: ``sqnr_db``, ``blocks`` and ``worst(k)``. Sums are in float64.
 
     Raises:
-        DTypeError: an argument is no array, or of a dtype without numbers.
-        TypeError: ``block`` is no sequence of whole numbers.
+        DTypeError: an argument is not an array, or its dtype has no numbers.
+        TypeError: ``block`` is not a sequence of whole numbers.
         ParamError: the shapes differ, there are no elements, or ``block`` does not fit them.
 
     Example:
@@ -83,10 +83,12 @@ def loss(actual: Any, golden: Any, block: Sequence[int] | None = None) -> Loss:
         for source in (as_source(actual, "actual"), as_source(golden, "golden"))
     )
     if a.shape != g.shape or not g.size:
-        raise ParamError(f"loss: actual has shape {a.shape}, golden {g.shape}; expected elements.")
+        raise ParamError(
+            f"loss: actual has shape {a.shape}, golden {g.shape}; expected one element or more."
+        )
     sizes = g.shape[-1:] if block is None else _sizes(block)
     if not (block is None or 0 < len(sizes) <= g.ndim) or any(size < 1 for size in sizes):
-        raise ParamError(f"loss: block is {sizes}, expected 1 to {g.ndim} numbers from 1 on.")
+        raise ParamError(f"loss: block is {sizes}, expected 1 to {g.ndim} numbers of 1 or more.")
     with np.errstate(all="ignore"):
         squares = g * g, (a - g) ** 2
         in_all = decibels(*(np.sqrt(some.sum()) for some in squares))

@@ -283,10 +283,10 @@ def list_variants(op: str | Callable[..., Any] | None = None) -> Variants | Vari
         op: the operator or its name; None for all operators.
 
     Returns:
-        A list, which a prompt shows as a table of at most 40 lines; of all operators a dict.
+        A list, which a prompt shows as a table of at most 40 lines; for all operators a dict.
 
     Raises:
-        ParamError: no operator with named formulas goes by that name.
+        ParamError: no operator with named formulas has that name.
 
     Example:
         >>> import npu_quant

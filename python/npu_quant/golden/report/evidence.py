@@ -126,7 +126,7 @@ def _consequence(output: OutputComparison) -> Iterator[Line]:
     if output.follows_scale is None or output.rung == "identical":
         return
     if output.follows_scale:
-        text = "follows from the scale it was given: the fault is in amax or scale"
+        text = "follows from the actual scale: the fault is in amax or scale"
         yield Line(_FACT, text)
     else:
         yield Line(_FACT, "does not follow from the actual scale either")
@@ -201,11 +201,11 @@ def _similarity(output: OutputComparison, m: Metrics, maybe: bool) -> Iterator[L
     told = {name: passed for name, passed in output.presets.items() if name not in _IN_NUMBERS}
     parts = [f"cosine {words.number(m.cosine, 9)}", f"SQNR {words.number(m.sqnr_db, 3)} dB"]
     parts = parts if m.max_abs or not m.nonfinite else []
-    blind = " (blind to this)" if output.rung == "different" and not maybe else ""
+    note = " despite this" if output.rung == "different" and not maybe else ""
     if any(told.values()):
-        parts.append(f"pass by {', '.join(name for name, passed in told.items() if passed)}{blind}")
+        parts.append(f"passes {', '.join(name for name, passed in told.items() if passed)}{note}")
     if not all(told.values()) and output.rung != "different":
-        parts.append(f"not by {', '.join(name for name, passed in told.items() if not passed)}")
+        parts.append(f"fails {', '.join(name for name, passed in told.items() if not passed)}")
     if parts:
         worth = _EXTRA if output.rung == "tie" else _DETAIL
         yield Line(worth, f"also: {' · '.join(parts)}")
@@ -232,13 +232,13 @@ def _conclusion(comparison: ComparisonData) -> Iterator[Line]:
     elif comparison.rung == "variant":
         name = comparison.variants[0].name
         option = either(f'variant="{name}"', f'--variant "{name}"')
-        yield Line(_FACT, f"another function than the operator; if it is meant: {option}")
+        yield Line(_FACT, f"not the operator's function; if it is meant, pass {option}")
     if not comparison.passed:
         yield from (Line(_HEAD, text) for text in (_next(comparison),) if text)
     elif comparison.blind_spot is not None:
         median, greatest = (words.number(100 * x, 2) for x in comparison.blind_spot)
-        text = f"power: scale was not compared: {median} % off in a row's scale (median row; at "
-        yield Line(_PLACE, f"{text}most {greatest} %) does not show in the codes")
+        text = f"power: scale was not compared: an error of {median} % in a row's scale "
+        yield Line(_PLACE, f"{text}(median row; at most {greatest} %) does not show in the codes")
     elif comparison.not_compared:
         yield Line(_PLACE, f"not compared: {words.names(comparison.not_compared)}")
 
@@ -250,7 +250,7 @@ def _tolerance(output: OutputComparison) -> Iterator[Line]:
         return
     verdict = "kept" if tolerance.passed else "exceeded"
     name = f"{output.name}: " if output.name else ""
-    used = f"{words.number(tolerance.margin, 3)} of what it allows"
+    used = f"the greatest error is {words.number(tolerance.margin, 3)} times the limit"
     yield Line(_FACT, f"{name}{tolerance.text} {verdict}: {used}")
     if tolerance.passed and tolerance.power:
         yield Line(_PLACE, f"{name}it would also accept {power_text(tolerance.power)}")

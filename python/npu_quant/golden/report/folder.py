@@ -93,7 +93,8 @@ def _why(data: FolderComparisonData) -> str:
     alone = len(data.only_actual) + len(data.only_golden)
     parts += [f"{words.counted(alone, 'array')} without a partner"] * bool(alone)
     if first is not None:
-        parts.append(f"{len(data.failing)} of {total}, first {first.name}: {_found(first)}")
+        fail = "fails" if len(data.failing) == 1 else "fail"
+        parts.append(f"{len(data.failing)} of {total} {fail}, first {first.name}: {_found(first)}")
     return ", ".join(parts)
 
 

@@ -128,7 +128,7 @@ def _stands_on(comparison: ComparisonData, output: OutputComparison, m: Metrics)
         return f"{differing}, each within {words.distance(output.ties.farthest)} ulp of a tie"
     if output.tolerance is not None and output.rung == "tolerated":
         used = words.number(output.tolerance.margin, 3)
-        return f"{differing}, by {used} of what {output.tolerance.text} allows"
+        return f"{differing}, by {used} times what {output.tolerance.text} allows"
     return f"{differing}, by up to {words.counted(m.max_steps, step)}"
 
 
