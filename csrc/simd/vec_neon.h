@@ -4,10 +4,6 @@
 
 #include <arm_neon.h>
 
-#include <bit>
-
-static_assert(std::endian::native == std::endian::little, "lanes are taken apart in this order");
-
 namespace npu_quant {
 namespace {
 
