@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -48,6 +49,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"exhaustive: runs where {exhaustive.VARIABLE} is set")
     if "PYTEST_XDIST_WORKER" in os.environ:  # there is a worker per core
         npu_quant.set_num_threads(1)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect tests without looking for garbage: a fifth of the time, as they all stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -135,7 +135,8 @@ def nearest(
         found = np.where(is_up, above, below)
     else:
         middles = (ordered[1:] + ordered[:-1]) / 2
-        low, high = (np.searchsorted(middles, numbers, side) for side in ("left", "right"))
+        low = np.searchsorted(middles, numbers)
+        high = low + (np.append(middles, np.inf)[low] == numbers)
         is_away = np.abs(ordered)[high] > np.abs(ordered)[low]
         found = codes[
             np.where(is_away if round_mode == "round" else codes[high] % 2 == 0, high, low)

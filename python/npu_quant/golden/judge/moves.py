@@ -193,13 +193,9 @@ def moved_rows(actual: Source, golden: Source, own: Elements, where: Where) -> I
     a, g = elements(actual, wrong, some), elements(golden, among, some)
     nearest = _nearest_rows(a, g, own, some_of(len(some), _COLUMNS_LOOKED_AT))
     look = Look(Part(actual, golden, own, "", wrong, some), None, -1, has_ties=False)
-    moved = [
-        (int(row), int(among[at]))
-        for row, codes, own_row, at in zip(
-            wrong, a, g[np.searchsorted(among, wrong)], nearest, strict=True
-        )
-        if _is_other(look, own.values(codes), own.values(g[at]), own.values(own_row))
-    ]
+    others, golden_rows = g[nearest], g[np.searchsorted(among, wrong)]
+    are_other = _are_other(look, *map(own.values, (a, others, golden_rows)))
+    moved = list(zip(wrong[are_other], among[nearest[are_other]], strict=True))
     if not moved or 2 * len(moved) < len(wrong):
         return
     shown = ", ".join(f"{row} holds the golden's {origin}" for row, origin in moved[:3])
@@ -221,8 +217,9 @@ def _nearest_rows(a: NDArray[Any], g: NDArray[Any], own: Elements, columns: Inde
     return np.concatenate(nearest)
 
 
-def _is_other(look: Look, actual: Any, other: Any, golden: Any) -> bool:
-    """Say whether a row is another one of the golden than its own, and not of one value."""
-    left, differing = (int(np.count_nonzero(~look.alike(actual, g))) for g in (other, golden))
-    varied = bool(np.any(actual != actual[0]))
-    return varied and differing >= FEW_FLOATS and left * LEFT <= differing
+def _are_other(look: Look, actual: Float64, other: Float64, golden: Float64) -> NDArray[np.bool_]:
+    """Say which rows are another one of the golden than their own, and not of one value."""
+    left, differing = (np.count_nonzero(~look.alike(actual, g), axis=1) for g in (other, golden))
+    varied = (actual != actual[:, :1]).any(axis=1)
+    are_other: NDArray[np.bool_] = varied & (differing >= FEW_FLOATS) & (left * LEFT <= differing)
+    return are_other

@@ -30,9 +30,10 @@ def differ(actual: NDArray[Any], golden: NDArray[Any]) -> NDArray[np.bool_]:
     different: NDArray[np.bool_] = actual.view(bits) != golden.view(bits)
     if golden.dtype.kind not in "iub":  # of those that differ, two NaN do not
         at = np.flatnonzero(different)
-        a, g = actual[at], golden[at]
-        with np.errstate(invalid="ignore"):  # signalling ones
-            different[at] = (a == a) | (g == g)
+        if len(at):
+            a, g = actual[at], golden[at]
+            with np.errstate(invalid="ignore"):  # signalling ones
+                different[at] = (a == a) | (g == g)
     return different
 
 

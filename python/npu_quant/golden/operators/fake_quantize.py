@@ -38,6 +38,7 @@ class Grid:
     def __init__(self, model: Any, index: NDArray[np.int64]) -> None:
         assert model.zero_point is not None
         self._model = model
+        self._index = index
         self.limits = (model.low, model.high)
         """The least and the greatest code."""
         self._scale = model.scale.at(index)
@@ -72,6 +73,16 @@ class Grid:
             near: which codes of several to choose.
             limits: the least and the greatest code that one may have.
         """
+        with np.errstate(all="ignore"):
+            is_near = (self.values(near) == values) & (near >= limits[0]) & (near <= limits[1])
+        code, far = np.array(near, np.float64), ~is_near
+        if far.any():
+            others = Grid(self._model, self._index[far])
+            code[far] = others._searched(values[far], near[far], limits)
+        return code
+
+    def _searched(self, values: Array, near: Float64, limits: tuple[int, int]) -> Float64:
+        """Return the same of elements that are not near."""
         wanted = self._rising(values)
         low = self._first(lambda codes: self._rising(self.values(codes)) >= wanted, limits)
         beyond = self._first(lambda codes: self._rising(self.values(codes)) > wanted, limits)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from ...errors import ParamError, meant
@@ -12,10 +14,13 @@ OURS = ("out", "numerics")
 """The parameters of every operator that are none of its inputs."""
 
 
-def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+def _parameters(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     """Return the parameters of an operator that are its inputs, in its order."""
     parameters = inspect.signature(function).parameters.items()
-    return {name: p for name, p in parameters if name not in OURS}
+    return MappingProxyType({name: p for name, p in parameters if name not in OURS})
+
+
+parameters_of: Callable[[Callable[..., Any]], Mapping[str, inspect.Parameter]] = cache(_parameters)
 
 
 def by_name(function: Callable[..., Any], inputs: Any) -> Mapping[str, Any]:

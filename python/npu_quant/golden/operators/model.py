@@ -34,6 +34,8 @@ PART, PIECE = 1 << 17, 1 << 12
 """About how many elements a part has, whose temporary arrays stay in a CPU's cache; a small one."""
 _FEW = 8
 """So many small parts take the time of a large one."""
+_NOTHING: Any = object()
+"""What has not been made."""
 
 
 class Flat:
@@ -99,19 +101,19 @@ class Part:
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what was made under that key, or make it."""
-        if key not in self._made:
-            self._made[key] = make()
-        made: T = self._made[key]
+        made: T = self._made.get(key, _NOTHING)
+        if made is _NOTHING:
+            made = self._made[key] = make()
         return made
 
     def call(self, function: Callable[..., T], *operands: Any) -> T:
         """Return what a function makes of some operands: arrays are the same if they are one."""
         key = (function, *[id(o) if isinstance(o, np.ndarray) else o for o in operands])
-        if key not in self._made:
+        found: tuple[T, Any] | None = self._made.get(key)
+        if found is None:
             # The operands are kept beside it, so that nothing else gets the id of one.
-            self._made[key] = function(*operands), operands
-        made: T = self._made[key][0]
-        return made
+            found = self._made[key] = function(*operands), operands
+        return found[0]
 
     def same(self, array: Any) -> Any:
         """Return the first array that had these bytes."""

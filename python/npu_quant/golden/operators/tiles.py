@@ -136,12 +136,21 @@ class Tiling:
 
     def begun_in(self, part: GroupedPart, of_groups: Floats) -> Floats:
         """Return what the groups of a part's rows have for the tiles that begin there."""
-        (first, last), (begin, end) = part.range, self.begun(*part.range)
+        first, last = part.range
+        there, rows = part.once(("begun", self), lambda: self._first_rows(first, last))
         of_rows = np.broadcast_to(of_groups[..., 0], (last - first, self.across))
-        result = np.zeros((end - begin, self.across), of_groups.dtype)
-        there = np.diff(self.edges[begin : end + 1]) > 0
-        result[there] = of_rows[self.edges[begin:end][there] - first]
+        result = np.zeros((len(there), self.across), of_groups.dtype)
+        result[there] = of_rows[rows]
         return result.reshape(-1)
+
+    def _first_rows(self, first: int, last: int) -> tuple[Array, Array]:
+        """Return which rows of tiles that begin there have rows, and in which each of these begins.
+
+        Rows are counted from the first.
+        """
+        begin, end = self.begun(first, last)
+        there = np.diff(self.edges[begin : end + 1]) > 0
+        return there, self.edges[begin:end][there] - first
 
 
 class GroupedPart(Part):
