@@ -211,7 +211,7 @@ class TestShown:
         (lambda: formats.compare(np.ma.ones(3)), DTypeError, "x is not a numpy.ndarray"),
         (lambda: formats.compare(np.ones(3)), DTypeError, "x has dtype float64, expected float16"),
         (lambda: formats.compare(np.float32(3)), DTypeError, "x is not a numpy.ndarray"),  # type: ignore[arg-type]
-        (lambda: formats.compare(np.ones((), "f4")), ParamError, r"x has shape \(\), expected elem"),
+        (lambda: formats.compare(np.ones((), "f4")), ParamError, r"x has shape \(\), expected one element or more"),
         (lambda: formats.compare(np.ones((2, 0), "f4")), ParamError, r"x has shape \(2, 0\)"),
         (lambda: formats.compare(np.ones(8, "f4"), formats="int8"), TypeError, "formats is 'int8'"),
         (lambda: formats.compare(np.ones(8, "f4"), formats=["int9"]), ParamError, "formats has 'int9', available: int8"),

@@ -82,5 +82,5 @@ def test_a_number_alone() -> None:
 def test_shapes_that_differ() -> None:
     with pytest.raises(ParamError, match=r"actual has shape \(2, 2\), golden \(2, 3\)"):
         loss(np.ones((2, 2)), np.ones((2, 3)), (1, 1))
-    with pytest.raises(ParamError, match="expected elements"):
+    with pytest.raises(ParamError, match="expected one element or more"):
         loss(np.ones((0, 2)), np.ones((0, 2)), (1, 1))
