@@ -8,6 +8,17 @@
 
 #include "acl/acl.h"
 
+// Where a sanitizer watches, it refuses what is too large as malloc does: by itself it would end
+// the program.
+extern "C" {
+[[gnu::visibility("default")]] const char* __asan_default_options() {
+  return "allocator_may_return_null=1";
+}
+[[gnu::visibility("default")]] const char* __tsan_default_options() {
+  return "allocator_may_return_null=1";
+}
+}
+
 namespace npu_quant::testing {
 namespace {
 
@@ -82,9 +93,6 @@ TEST_F(Memory, SizesThatCannotBe) {
 }
 
 TEST_F(Memory, MoreThanThereIs) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer ends the program instead";
-#endif
   void* block = nullptr;
   EXPECT_EQ(aclrtMalloc(&block, size_t{1} << 62, ACL_MEM_MALLOC_HUGE_FIRST),
             ACL_ERROR_RT_MEMORY_ALLOCATION);
