@@ -91,18 +91,23 @@ $(VENV)/python:
 	@touch $@
 
 # The package; again when a source changes. Warnings are errors. The compiler leaves the environment alone: pip installs
-# there meanwhile what the goals ask for beside it. It is waited for whichever of them fails.
-$(VENV)/package: $(VENV)/python $(SOURCES)
+# there meanwhile what the goals ask for beside it. It is waited for whichever of them fails. The demo's kernels are those
+# of this machine's best instruction set, a third of what all goals after it want: these compile the others.
+PACKAGE := $(if $(filter-out demo,$(notdir $(or $(MAKECMDGOALS),demo)))$(wildcard $(VENV)/package),package,package-native)
+$(VENV)/package: TARGETS = baseline;avx2;avx512
+$(VENV)/package-native: TARGETS = native
+$(VENV)/package $(VENV)/package-native: $(VENV)/python $(SOURCES)
 	mkdir -p build && rm -rf $(WHEELS)
 	$(PY) tools/requirements.py $(EXTRAS) >build/requirements.txt
 	$(PIP) install --no-compile --requirement build/requirements.txt & installs=$$!; \
 	$(PIP) wheel --wheel-dir $(WHEELS) --no-build-isolation --no-deps --config-settings=build-dir=$(BUILD) \
-	  --config-settings=cmake.define.NPU_QUANT_WERROR=ON .; status=$$?; wait $$installs && exit $$status
+	  --config-settings=cmake.define.NPU_QUANT_WERROR=ON '--config-settings=cmake.define.NPU_QUANT_TARGETS=$(TARGETS)' .; \
+	status=$$?; wait $$installs && exit $$status
 	$(PIP) install --no-deps --force-reinstall $(WHEELS)/*.whl
 	@touch $@
 
 # The packages that an extra of that name asks for. Python compiles of their modules those that are imported.
-$(VENV)/demo $(VENV)/test $(VENV)/lint $(VENV)/bench: $(VENV)/%: $(VENV)/package
+$(VENV)/demo $(VENV)/test $(VENV)/lint $(VENV)/bench: $(VENV)/%: $(VENV)/$(PACKAGE)
 	$(PIP) install --no-compile "npu_quant[$*]"
 	@touch $@
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/dispatch.h"
+#include "core/target.h"
 
 namespace npu_quant {
 

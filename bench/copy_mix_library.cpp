@@ -1,5 +1,6 @@
 // The copy as a shared library for ctypes: bench/copy_mix.py.
 #include "copy_mix.h"
+#include "core/dispatch.h"
 #include "core/parallel.h"
 
 using namespace npu_quant;

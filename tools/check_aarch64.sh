@@ -13,7 +13,7 @@ has $compiler || { echo "aarch64: no $compiler, skipped"; exit 0; }
 
 if ! { has qemu-aarch64 && has cmake && has ninja && [ -f /usr/src/googletest/CMakeLists.txt ]; }; then
   options="-std=c++20 -O2 -ffp-contract=off -Wall -Wextra -Wconversion -Werror -Icsrc -Icsrc/aclnn/include
-    -DNPU_QUANT_HAS_AVX2=0 -DNPU_QUANT_HAS_AVX512=0 -fsyntax-only"
+    -DNPU_QUANT_HAS_BASELINE=1 -DNPU_QUANT_HAS_AVX2=0 -DNPU_QUANT_HAS_AVX512=0 -fsyntax-only"
   # What is no kernel as one file, as CMake compiles it: nearly all of its time is headers.
   ls csrc/core/*.cpp csrc/simd/*.cpp csrc/ops/*.cpp csrc/ops/*/*.cpp csrc/quantizer/*.cpp | sed 's,csrc/\(.*\),#include "\1",' |
     $compiler $options -x c++ -

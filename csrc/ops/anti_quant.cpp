@@ -1,5 +1,6 @@
 #include "ops/anti_quant.h"
 
+#include "core/dispatch.h"
 #include "ops/split/elementwise.h"
 
 namespace npu_quant {

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "core/ceil_div.h"
+#include "core/dispatch.h"
 #include "core/parallel.h"
 #include "kernels/mx/mx.h"
 

@@ -9,6 +9,7 @@
 #include <new>
 
 #include "core/ceil_div.h"
+#include "core/dispatch.h"
 #include "core/parallel.h"
 
 namespace npu_quant {

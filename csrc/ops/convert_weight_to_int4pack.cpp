@@ -1,5 +1,6 @@
 #include "ops/convert_weight_to_int4pack.h"
 
+#include "core/dispatch.h"
 #include "ops/split/elementwise.h"
 
 namespace npu_quant {

@@ -1,5 +1,6 @@
 #include "ops/dequant_bias.h"
 
+#include "core/dispatch.h"
 #include "ops/split/elementwise.h"
 #include "ops/split/parameter.h"
 

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "core/dispatch.h"
 #include "ops/split/elementwise.h"
 
 namespace npu_quant {

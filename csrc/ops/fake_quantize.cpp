@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/dispatch.h"
 #include "ops/split/elementwise.h"
 
 namespace npu_quant {

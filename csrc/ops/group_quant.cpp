@@ -1,5 +1,6 @@
 #include "ops/group_quant.h"
 
+#include "core/dispatch.h"
 #include "ops/split/elementwise.h"
 #include "ops/split/parameter.h"
 #include "ops/split/row_groups.h"

@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "core/ceil_div.h"
+#include "core/dispatch.h"
 #include "core/parallel.h"
 #include "kernels/dynamic/dynamic.h"
 #include "kernels/elementwise/args.h"
+#include "ops/split/dynamic_groups.h"
 
 namespace npu_quant {
 namespace {

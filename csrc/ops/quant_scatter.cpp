@@ -5,6 +5,7 @@
 #include <new>
 #include <tuple>
 
+#include "core/dispatch.h"
 #include "ops/split/elementwise.h"
 #include "ops/split/quantize_parameters.h"
 

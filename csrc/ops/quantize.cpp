@@ -1,5 +1,6 @@
 #include "ops/quantize.h"
 
+#include "core/dispatch.h"
 #include "ops/split/elementwise.h"
 #include "ops/split/quantize_parameters.h"
 

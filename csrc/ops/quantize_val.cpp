@@ -1,5 +1,6 @@
 #include "ops/quantize_val.h"
 
+#include "core/dispatch.h"
 #include "ops/split/elementwise.h"
 
 namespace npu_quant {

@@ -1,6 +1,7 @@
 #include "ops/swiglu.h"
 
 #include "core/cache.h"
+#include "core/dispatch.h"
 #include "kernels/glu/glu.h"
 #include "ops/split/tiles.h"
 

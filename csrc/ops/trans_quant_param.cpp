@@ -1,5 +1,6 @@
 #include "ops/trans_quant_param.h"
 
+#include "core/dispatch.h"
 #include "ops/split/elementwise.h"
 
 namespace npu_quant {

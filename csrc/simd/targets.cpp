@@ -99,7 +99,7 @@ const char* name_of(Target target) {
 }
 
 bool is_runnable(Target target) {
-  return target == Target::baseline || (is_built(target) && target <= best_target());
+  return is_built(target) && target <= best_target();
 }
 
 Target active_target() {

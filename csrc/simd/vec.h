@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/dispatch.h"
+#include "core/target.h"
 #include "core/dtype.h"
 
 #define NPU_QUANT_INLINE inline __attribute__((always_inline))
@@ -189,7 +189,7 @@ NPU_QUANT_INLINE bool is_vector_aligned(const void* address) {
 NPU_QUANT_INLINE void prefetch(uintptr_t address) {
   __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 3);
 }
-// The same, into the level of cache that suits the CPU (core/dispatch.h).
+// The same, into the level of cache that suits the CPU (core/target.h).
 NPU_QUANT_INLINE void prefetch_into(CacheLevel level, uintptr_t address) {
 #if defined(__aarch64__)
   const bool is_second = level != CacheLevel::first;  // branches compare with 0 by themselves

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/dispatch.h"
+#include "core/target.h"
 
 namespace npu_quant {
 

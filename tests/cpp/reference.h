@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/dispatch.h"
+#include "core/target.h"
 #include "core/dtype.h"
 
 namespace npu_quant::testing {

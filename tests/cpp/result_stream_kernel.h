@@ -2,7 +2,7 @@
 // definition of run() per target.
 #pragma once
 
-#include "core/dispatch.h"
+#include "core/target.h"
 #include "core/strided.h"
 
 namespace npu_quant {

@@ -17,6 +17,7 @@
 #include <limits>
 #include <random>
 
+#include "core/dispatch.h"
 #include "core/parallel.h"
 #include "kernels/elementwise/args.h"
 #include "reference.h"

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "codes_kernel.h"
+#include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/dynamic/dynamic.h"

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/dispatch.h"
 #include "exp_kernel.h"
 #include "reference.h"
 

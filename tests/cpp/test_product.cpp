@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/dispatch.h"
 #include "kernels/product/product.h"
 #include "reference.h"
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/dispatch.h"
 #include "result_stream_kernel.h"
 
 namespace npu_quant::testing {

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "core/dispatch.h"
 #include "core/rule.h"
 #include "kernels/dynamic/dynamic.h"
 #include "kernels/dynamic/groups.h"

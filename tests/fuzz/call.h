@@ -9,7 +9,7 @@
 #include <iterator>
 
 #include "acl/acl.h"
-#include "core/dispatch.h"
+#include "core/target.h"
 #include "memory.h"
 #include "opdev/op_errno.h"
 

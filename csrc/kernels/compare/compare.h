@@ -2,7 +2,7 @@
 // target.
 #pragma once
 
-#include "core/dispatch.h"
+#include "core/target.h"
 #include "core/dtype.h"
 
 namespace npu_quant {

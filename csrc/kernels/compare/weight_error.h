@@ -2,7 +2,7 @@
 // run() per target.
 #pragma once
 
-#include "core/dispatch.h"
+#include "core/target.h"
 #include "core/dtype.h"
 
 namespace npu_quant {

@@ -2,7 +2,7 @@
 // over. One definition of each run() per target.
 #pragma once
 
-#include "core/dispatch.h"
+#include "core/target.h"
 #include "core/dtype.h"
 #include "core/rule.h"
 #include "core/strided.h"
@@ -105,9 +105,6 @@ void with_dynamic_kernel(const DynamicArgs& args, Use use) {
     if (args.group == DynamicBlockQuantKernel::kBlock) return use(DynamicBlockQuantKernel{});
   }
   use(DynamicBlocksKernel{});
-}
-inline void run_dynamic(const DynamicArgs& args) {
-  with_dynamic_kernel(args, [&](auto kernel) { run_on_active_target<decltype(kernel)>(args); });
 }
 
 }  // namespace npu_quant

@@ -3,7 +3,7 @@
 // target.
 #pragma once
 
-#include "core/dispatch.h"
+#include "core/target.h"
 #include "core/dtype.h"
 #include "core/rule.h"
 #include "core/strided.h"

@@ -1,7 +1,7 @@
 // Parameters (scales, zero points, gamma) as float32, whatever the dtype they come in.
 #pragma once
 
-#include "core/dispatch.h"
+#include "core/target.h"
 #include "core/dtype.h"
 #include "core/strided.h"
 

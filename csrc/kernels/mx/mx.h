@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/ceil_div.h"
-#include "core/dispatch.h"
+#include "core/target.h"
 #include "core/dtype.h"
 #include "core/rounding.h"
 #include "core/strided.h"

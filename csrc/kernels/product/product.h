@@ -1,7 +1,7 @@
 // Products of a matrix of values and one of weights, for ops/split/product.h.
 #pragma once
 
-#include "core/dispatch.h"
+#include "core/target.h"
 #include "core/format.h"
 #include "core/strided.h"
 

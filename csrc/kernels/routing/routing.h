@@ -2,7 +2,7 @@
 // of each run() per target.
 #pragma once
 
-#include "core/dispatch.h"
+#include "core/target.h"
 #include "core/dtype.h"
 #include "core/strided.h"
 

@@ -1,7 +1,7 @@
 // Elements of contiguous rows, to wherever they belong.
 #pragma once
 
-#include "core/dispatch.h"
+#include "core/target.h"
 #include "core/strided.h"
 
 namespace npu_quant {

@@ -18,15 +18,23 @@ Status unknown_value(const char* variable, const std::string& allowed) {
   return fault("npu_quant", Fault::unavailable, variable, {"is ", value}, {"available: ", allowed});
 }
 
+template <class Holds>
+std::string targets_that(Holds holds) {
+  std::string names;
+  for (const Target target : kAllTargets)
+    if (holds(target)) names += (names.empty() ? "" : ", ") + std::string(name_of(target));
+  return names;
+}
+
 Status apply_target() {
+  const std::string runnable = targets_that(is_runnable);
+  if (runnable.empty())
+    return fault("npu_quant", Fault::unavailable, "the library",
+                 {"is compiled for ", targets_that(is_built), ", which this CPU does not run"},
+                 {"expected a build for this CPU, which `pip install .` makes here"});
   const char* wanted = std::getenv("NPU_QUANT_TARGET");
   if (wanted == nullptr || set_target(wanted)) return {};
-  std::string runnable;
-  for (const Target target : kAllTargets) {
-    if (!is_runnable(target)) continue;
-    runnable += (runnable.empty() ? "" : ", ") + std::string(name_of(target));
-  }
-  return unknown_value("NPU_QUANT_TARGET", runnable + " (what this CPU runs)");
+  return unknown_value("NPU_QUANT_TARGET", runnable + " (compiled, and run by this CPU)");
 }
 
 Status apply_prefetch() {

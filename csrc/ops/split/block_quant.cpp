@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/dispatch.h"
 #include "kernels/dynamic/dynamic.h"
+#include "ops/split/dynamic_groups.h"
 #include "ops/split/parameter.h"
 #include "ops/split/tiles.h"
 

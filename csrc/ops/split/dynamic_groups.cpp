@@ -212,6 +212,10 @@ void DynamicGroups::quantize_columns(const RowsPart& part) const {
   lies_in_columns(part) ? quantize_lying_rows(exchanged(part)) : quantize_lying_columns(part);
 }
 
+void run_dynamic(const DynamicArgs& args) {
+  with_dynamic_kernel(args, [&](auto kernel) { run_on_active_target<decltype(kernel)>(args); });
+}
+
 // What the kernels of symmetric quantization are handed: groups of so many rows, and of so many
 // elements of each.
 DynamicArgs DynamicGroups::symmetric_args(const RowsPart& part, int64_t group_rows,

@@ -7,6 +7,9 @@
 
 namespace npu_quant {
 
+// By the fastest kernel for the call.
+void run_dynamic(const DynamicArgs& args);
+
 // By the fast loops where a group is a row of theirs; else extremes, scales, and npu_quantize's
 // codes, from cache where a group fits.
 struct DynamicGroups {

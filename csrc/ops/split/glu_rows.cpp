@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/dispatch.h"
 #include "ops/split/parameter.h"
 #include "ops/split/tiles.h"
 

@@ -1,5 +1,6 @@
 #include "ops/split/norm_rows.h"
 
+#include "core/dispatch.h"
 #include "kernels/elementwise/args.h"
 #include "ops/split/parameter.h"
 #include "ops/split/tiles.h"

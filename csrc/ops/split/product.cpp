@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/ceil_div.h"
+#include "core/dispatch.h"
 #include "core/parallel.h"
 
 namespace npu_quant {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/dispatch.h"
 #include "kernels/elementwise/args.h"
 
 namespace npu_quant {

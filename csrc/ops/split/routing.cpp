@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/axes.h"
+#include "core/dispatch.h"
 #include "core/parallel.h"
 #include "ops/split/parameter.h"
 
