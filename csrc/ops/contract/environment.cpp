@@ -31,7 +31,7 @@ Status apply_target() {
   if (runnable.empty())
     return fault("npu_quant", Fault::unavailable, "the library",
                  {"is compiled for ", targets_that(is_built), ", which this CPU does not run"},
-                 {"expected a build for this CPU, which `pip install .` makes here"});
+                 {"expected a library for this CPU: `pip install .` compiles one"});
   const char* wanted = std::getenv("NPU_QUANT_TARGET");
   if (wanted == nullptr || set_target(wanted)) return {};
   return unknown_value("NPU_QUANT_TARGET", runnable + " (compiled, and run by this CPU)");
