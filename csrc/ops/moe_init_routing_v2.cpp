@@ -5,16 +5,11 @@
 #include "core/ceil_div.h"
 #include "core/dispatch.h"
 #include "core/parallel.h"
-#include "kernels/dynamic/dynamic.h"
 #include "kernels/elementwise/args.h"
 #include "ops/split/dynamic_groups.h"
 
 namespace npu_quant {
-namespace {
-
 constexpr int64_t kMostExperts = 10240;
-
-}  // namespace
 
 Inputs MoeInitRoutingV2::inputs() {
   static constexpr DType kAny[] = {DType::float16,    DType::bfloat16, DType::float32,

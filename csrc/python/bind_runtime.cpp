@@ -1,8 +1,8 @@
 // The runtime's own functions: threads, targets, profiles, and the environment variables that
 // choose them.
 #include "core/cache.h"
-#include "core/target.h"
 #include "core/parallel.h"
+#include "core/target.h"
 #include "ops/contract/environment.h"
 #include "python/numpy_view.h"
 

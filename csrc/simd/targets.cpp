@@ -98,9 +98,7 @@ const char* name_of(Target target) {
 #endif
 }
 
-bool is_runnable(Target target) {
-  return is_built(target) && target <= best_target();
-}
+bool is_runnable(Target target) { return is_built(target) && target <= best_target(); }
 
 Target active_target() {
   const int target = chosen.load(std::memory_order_relaxed);

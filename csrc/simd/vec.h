@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "core/target.h"
 #include "core/dtype.h"
+#include "core/target.h"
 
 #define NPU_QUANT_INLINE inline __attribute__((always_inline))
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "core/target.h"
 #include "core/dtype.h"
+#include "core/target.h"
 
 namespace npu_quant {
 

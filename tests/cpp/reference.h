@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "core/target.h"
+#include "core/dispatch.h"
 #include "core/dtype.h"
 
 namespace npu_quant::testing {

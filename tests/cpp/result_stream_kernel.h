@@ -2,8 +2,8 @@
 // definition of run() per target.
 #pragma once
 
-#include "core/target.h"
 #include "core/strided.h"
+#include "core/target.h"
 
 namespace npu_quant {
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "codes_kernel.h"
-#include "core/dispatch.h"
 #include "core/format.h"
 #include "reference.h"
 

@@ -17,7 +17,6 @@
 #include <limits>
 #include <random>
 
-#include "core/dispatch.h"
 #include "core/parallel.h"
 #include "kernels/elementwise/args.h"
 #include "reference.h"

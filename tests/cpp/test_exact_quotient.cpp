@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "codes_kernel.h"
-#include "core/dispatch.h"
 #include "core/format.h"
 #include "core/parallel.h"
 #include "kernels/dynamic/dynamic.h"

@@ -9,7 +9,6 @@
 #include <thread>
 #include <vector>
 
-#include "core/dispatch.h"
 #include "exp_kernel.h"
 #include "reference.h"
 

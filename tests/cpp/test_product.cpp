@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/dispatch.h"
 #include "kernels/product/product.h"
 #include "reference.h"
 

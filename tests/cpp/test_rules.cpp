@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "core/dispatch.h"
 #include "core/rule.h"
 #include "kernels/dynamic/dynamic.h"
 #include "kernels/dynamic/groups.h"

@@ -2,8 +2,8 @@
 // run() per target.
 #pragma once
 
-#include "core/target.h"
 #include "core/dtype.h"
+#include "core/target.h"
 
 namespace npu_quant {
 

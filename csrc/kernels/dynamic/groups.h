@@ -3,10 +3,10 @@
 // target.
 #pragma once
 
-#include "core/target.h"
 #include "core/dtype.h"
 #include "core/rule.h"
 #include "core/strided.h"
+#include "core/target.h"
 
 namespace npu_quant {
 

@@ -1,9 +1,9 @@
 // Parameters (scales, zero points, gamma) as float32, whatever the dtype they come in.
 #pragma once
 
-#include "core/target.h"
 #include "core/dtype.h"
 #include "core/strided.h"
+#include "core/target.h"
 
 namespace npu_quant {
 

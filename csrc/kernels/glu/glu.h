@@ -2,11 +2,11 @@
 // run() per target.
 #pragma once
 
-#include "core/target.h"
 #include "core/dtype.h"
 #include "core/rounding.h"
 #include "core/rule.h"
 #include "core/strided.h"
+#include "core/target.h"
 #include "kernels/elementwise/args.h"
 #include "kernels/mx/mx.h"
 

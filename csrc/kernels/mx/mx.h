@@ -3,10 +3,10 @@
 #pragma once
 
 #include "core/ceil_div.h"
-#include "core/target.h"
 #include "core/dtype.h"
 #include "core/rounding.h"
 #include "core/strided.h"
+#include "core/target.h"
 
 namespace npu_quant {
 

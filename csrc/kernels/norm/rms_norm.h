@@ -2,10 +2,10 @@
 // definition of run() per target.
 #pragma once
 
-#include "core/target.h"
 #include "core/dtype.h"
 #include "core/rule.h"
 #include "core/strided.h"
+#include "core/target.h"
 
 namespace npu_quant {
 

@@ -1,9 +1,9 @@
 // Products of a matrix of values and one of weights, for ops/split/product.h.
 #pragma once
 
-#include "core/target.h"
 #include "core/format.h"
 #include "core/strided.h"
+#include "core/target.h"
 
 namespace npu_quant {
 

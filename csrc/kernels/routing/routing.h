@@ -2,9 +2,9 @@
 // of each run() per target.
 #pragma once
 
-#include "core/target.h"
 #include "core/dtype.h"
 #include "core/strided.h"
+#include "core/target.h"
 
 namespace npu_quant {
 

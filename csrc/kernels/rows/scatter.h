@@ -1,8 +1,8 @@
 // Elements of contiguous rows, to wherever they belong.
 #pragma once
 
-#include "core/target.h"
 #include "core/strided.h"
+#include "core/target.h"
 
 namespace npu_quant {
 
