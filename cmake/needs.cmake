@@ -5,7 +5,10 @@ function(npu_quant_need_compiler)
   if(CMAKE_CXX_COMPILER OR CMAKE_TOOLCHAIN_FILE)
     return()
   endif()
-  separate_arguments(names UNIX_COMMAND "$ENV{CXX}")
+  get_filename_component(names "$ENV{CXX}" PROGRAM PROGRAM_ARGS options)  # as CMake does; empty if there is none
+  if(NOT names)
+    separate_arguments(names UNIX_COMMAND "$ENV{CXX}")
+  endif()
   if(names)
     list(GET names 0 names)  # the others are options
   else()

@@ -183,7 +183,6 @@ def test_the_command_says_so_in_a_line(tmp_path: Path, name: str, way: str) -> N
     ("missing", "said"),
     [
         (["ml_dtypes"], "ml_dtypes is not installed. Run: PYTHON -m pip install ml_dtypes"),
-        (["rich"], "rich is not installed. Run: PYTHON -m pip install rich"),
         (
             ["numpy", "ml_dtypes"],
             "numpy and ml_dtypes are not installed. Run: PYTHON -m pip install numpy ml_dtypes",
@@ -199,7 +198,13 @@ def test_what_is_not_installed_is_named(missing: list[str], said: str) -> None:
 def test_what_the_package_needs_is_all_named() -> None:
     text = (Path(__file__).parents[1] / "pyproject.toml").read_text()
     dependencies = re.findall('"([a-z_]+)', text.partition("\ndependencies = ")[2].splitlines()[0])
-    assert sorted(_command.NEEDED) == sorted(dependencies)
+    assert sorted([*_command.NEEDED, "rich"]) == sorted(dependencies)
+
+
+def test_what_draws_tables_is_not_needed_to_compute() -> None:
+    made = "npu_quant.npu_dynamic_quant(numpy.ones((1, 4), numpy.float16)).y.tolist()"
+    done = python(f"import sys; sys.modules['rich'] = None; import numpy, npu_quant; print({made})")
+    assert done.stdout == "[[127, 127, 127, 127]]\n"
 
 
 INTERRUPTED = """\

@@ -2,8 +2,8 @@
 
 The library and the C API are compiled once, and `_core` once for each Python. auditwheel gives a
 wheel the tag that this machine's compiler and C library allow. Each is tried in environments that
-have nothing else, with NumPy 1.26 where it exists and with the newest. The arguments are the folder
-for what is made, and one to work in.
+have nothing else, with NumPy 1.26 where it exists and with the newest. The argument is the folder
+for what is made, which takes the place of what was made there before.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -88,10 +89,12 @@ def try_wheel(python: str, wheel: Path, numpy: str, folder: Path) -> str:
 def main(dist: Path, work: Path) -> None:
     """Make all of them, and print tags, sizes and what they were tried with."""
     found = pythons(candidates())
-    print("Pythons:", ", ".join(map(" ".join, found.items())) or "none has headers", flush=True)
-    for folder in (dist, work):
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+    if not found:
+        sys.exit(f"No CPython from {VERSIONS[0]} to {VERSIONS[-1]} has headers here.")
+    print("Pythons:", ", ".join(map(" ".join, found.items())), flush=True)
+    dist.mkdir(parents=True, exist_ok=True)
+    for old in [*dist.glob("npu_quant-*.whl"), *dist.glob("npu_quant-*.tar.gz")]:
+        old.unlink()
     sdist = dist / run(sys.executable, "-c", SDIST, dist)
     with tarfile.open(sdist) as archive:
         archive.extractall(work)
@@ -107,4 +110,5 @@ def main(dist: Path, work: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(*(Path(argument).resolve() for argument in sys.argv[1:]))
+    with tempfile.TemporaryDirectory(prefix="npu_quant-wheels-") as work:
+        main(Path(sys.argv[1]).resolve(), Path(work))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-NEEDED = ("numpy", "ml_dtypes", "rich")
+NEEDED = ("numpy", "ml_dtypes")  # and rich, where a table is drawn
 _UNUSABLE, _INTERRUPTED = 2, 130
 
 
@@ -41,7 +42,7 @@ def require_packages() -> None:
         are = "is" if len(missing) == 1 else "are"
         raise ImportError(
             f"npu_quant: {' and '.join(missing)} {are} not installed. "
-            f"Run: {sys.executable} -m pip install {' '.join(missing)}"
+            f"Run: {shlex.quote(sys.executable)} -m pip install {' '.join(missing)}"
         )
 
 
