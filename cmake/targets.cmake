@@ -34,6 +34,9 @@ foreach(target IN LISTS NPU_QUANT_TARGETS)
   list(APPEND NPU_QUANT_BUILT_TARGETS ${target})
 endforeach()
 list(REMOVE_DUPLICATES NPU_QUANT_BUILT_TARGETS)
+if(NOT NPU_QUANT_BUILT_TARGETS)
+  message(FATAL_ERROR "NPU_QUANT_TARGETS is empty, available: baseline, avx2, avx512, native.")
+endif()
 
 # What runs kernels is told of which targets there are; kernels are not, or each would be compiled again with another.
 add_library(npu_quant_targets INTERFACE)

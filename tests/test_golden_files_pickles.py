@@ -159,8 +159,14 @@ class TestMalformed:
                 "without a storage or dtype",
             ),
             (tensor((12,), strides=(1,), kind="torch.float32"), "malformed storage"),
-            (call(V2, HELD, 0, *V2_ARGS, {"neg": True}), "negative or conjugate bit is set"),
-            (call(V2, HELD, 0, *V2_ARGS, {"conj": True}), "negative or conjugate bit is set"),
+            (
+                call(V2, HELD, 0, *V2_ARGS, {"neg": True}),
+                "negative bit is set: torch.save x.resolve_neg()",
+            ),
+            (
+                call(V2, HELD, 0, *V2_ARGS, {"conj": True}),
+                "conjugate bit is set: torch.save x.resolve_conj()",
+            ),
             (call(V2, HELD, 0, *V2_ARGS, "x"), "malformed metadata"),
             (
                 call(V2, HELD, 0, *V2_ARGS, None, None),

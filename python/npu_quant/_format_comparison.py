@@ -44,7 +44,7 @@ class FormatComparison:
         return list(best.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data for JSON, with the worst row only."""
+        """Return plain data for JSON, with the worst rows of each loss instead of all."""
         data: dict[str, Any] = plain(self)
         for shown, one in zip(data["losses"], self.losses, strict=True):
             shown["worst_rows"] = plain(one.worst())

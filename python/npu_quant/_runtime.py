@@ -92,10 +92,11 @@ def info() -> dict[str, Any]:
     """Return what the operators run on: the text to paste into a bug report.
 
     Returns:
-        ``version``; ``target``, the instruction set in use, and ``targets``, those this CPU runs
-        (names for ``NPU_QUANT_TARGET``); ``prefetch``, the cache that the next rows are fetched
-        into, ``l1`` or ``l2`` (it concerns speed alone); ``threads``; ``numerics``, the current
-        default profile; ``compiler``; ``features``, the operators this build has.
+        ``version``; ``target``, the instruction set in use, and ``targets``, those that are
+        compiled and that this CPU runs (names for ``NPU_QUANT_TARGET``); ``prefetch``, the cache
+        that the next rows are fetched into, ``l1`` or ``l2`` (it concerns speed alone);
+        ``threads``; ``numerics``, the current default profile; ``compiler``; ``features``, the
+        operators this build has.
 
     Example:
         >>> import npu_quant

@@ -34,7 +34,7 @@ Status apply_target() {
                  {"expected a library for this CPU: `pip install .` compiles one"});
   const char* wanted = std::getenv("NPU_QUANT_TARGET");
   if (wanted == nullptr || set_target(wanted)) return {};
-  return unknown_value("NPU_QUANT_TARGET", runnable + " (compiled, and run by this CPU)");
+  return unknown_value("NPU_QUANT_TARGET", runnable + " (what is compiled and this CPU runs)");
 }
 
 Status apply_prefetch() {

@@ -88,14 +88,15 @@ def _counts(numbers: object) -> bool:
 
 
 def _check_metadata(args: tuple[Any, ...]) -> None:
-    """Refuse a tensor that is yet to be negated; its format on the NPU does not matter."""
+    """Refuse a tensor yet to be negated or conjugated; its format on the NPU does not matter."""
     metadata = args[0] if args else None
     if not isinstance(metadata, (dict, type(None))):
         raise RefusedError("its pickle has a tensor with malformed metadata")
-    if metadata and (metadata.get("neg") or metadata.get("conj")):
-        raise RefusedError(
-            "it has a tensor whose negative or conjugate bit is set: torch.save x.resolve_neg()"
-        )
+    for bit, name in ("neg", "negative"), ("conj", "conjugate"):
+        if metadata and metadata.get(bit):
+            raise RefusedError(
+                f"it has a tensor whose {name} bit is set: torch.save x.resolve_{bit}()"
+            )
 
 
 def _rebuild_v2(args: tuple[Any, ...]) -> object:

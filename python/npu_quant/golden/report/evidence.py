@@ -250,7 +250,7 @@ def _tolerance(output: OutputComparison) -> Iterator[Line]:
         return
     verdict = "kept" if tolerance.passed else "exceeded"
     name = f"{output.name}: " if output.name else ""
-    used = f"the greatest error is {words.number(tolerance.margin, 3)} times the limit"
+    used = f"{words.number(tolerance.margin, 3)} times what it allows"
     yield Line(_FACT, f"{name}{tolerance.text} {verdict}: {used}")
     if tolerance.passed and tolerance.power:
         yield Line(_PLACE, f"{name}it would also accept {power_text(tolerance.power)}")
