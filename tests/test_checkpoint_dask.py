@@ -227,7 +227,7 @@ class TestLost:
         with Cluster(tmp_path, 1, **failures) as own:
             own.run(dask_clusters.deadly)
             said = refused(source, tmp_path / "out", own.address)
-            text = r"the workers that did a task were lost, the last tcp://\S+, perhaps for want of memory: "
+            text = r"the workers that did a task were lost, the last tcp://\S+, perhaps for lack of memory: "
             assert re.match(text, said)
             own.wait_for(0)
             said = refused(source, tmp_path / "out", own.address)

@@ -343,7 +343,7 @@ class TestErrors:
         for call, remedy in (
             (lambda: dynamic(x.double()), "Convert it, e.g. with input.to(torch.float32)."),
             (lambda: dynamic(x.to(torch.complex64)), "e.g. with input.to(torch.float32)."),
-            (lambda: dynamic(x.short()), "bits of bfloat16, input.view(torch.bfloat16)."),
+            (lambda: dynamic(x.short()), "bits of bfloat16, pass input.view(torch.bfloat16)."),
             (
                 lambda: dynamic(x, smooth_scales=torch.from_numpy(halves)),
                 "Convert it with smooth_scales.to(torch.float32).",

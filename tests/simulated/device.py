@@ -251,7 +251,7 @@ def test_backward() -> None:
 
 
 def test_what_is_not_simulated_says_so() -> None:
-    with pytest.raises(NotImplementedError, match=r"^torch\.npu\.NPUGraph is torch_npu's"):
+    with pytest.raises(NotImplementedError, match=r"^torch\.npu\.NPUGraph belongs to torch_npu"):
         torch.npu.NPUGraph()
     with pytest.raises(AttributeError):
         torch.npu.nonsense  # noqa: B018

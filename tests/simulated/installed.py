@@ -64,7 +64,7 @@ def test_there_is_no_device() -> None:
 
 
 def test_what_is_not_here_says_so_and_can_be_patched() -> None:
-    text = r"^torch_npu\.npu_grouped_matmul_finalize_routing is torch_npu's, and not in npu_quant"
+    text = r"^torch_npu\.npu_grouped_matmul_finalize_routing belongs to torch_npu and is not in npu_quant"
     for module in (torch_npu, torch.ops.npu):
         with pytest.raises(NotImplementedError, match=text):
             module.npu_grouped_matmul_finalize_routing(torch.ones(2), 1)
@@ -76,7 +76,7 @@ def test_what_is_not_here_says_so_and_can_be_patched() -> None:
     assert torch_npu.npu_dynamic_quant is torch.ops.npu.npu_dynamic_quant
     with patch("torch.ops.npu.npu_grouped_matmul_finalize_routing", return_value=9):
         assert torch.ops.npu.npu_grouped_matmul_finalize_routing() == 9
-    with pytest.raises(NotImplementedError, match=r"^torch_npu\.profiler\.profile is torch_npu's"):
+    with pytest.raises(NotImplementedError, match=r"^torch_npu\.profiler\.profile belongs to torch_npu"):
         torch_npu.profiler.profile()
     with pytest.raises(NotImplementedError, match=r"^torch_npu\.npu_moe_gating_top_k\.default is"):
         torch.ops.npu.npu_moe_gating_top_k.default(torch.ones(2))
@@ -98,7 +98,7 @@ def test_missing_classes_may_be_derived_from() -> None:
 
     assert not isinstance(torch.ones(1), torch.npu.FloatTensor)
     assert (torch.npu.NPUGraph | None) is not None
-    with pytest.raises(NotImplementedError, match=r"^torch\.npu\.NPUGraph is torch_npu's"):
+    with pytest.raises(NotImplementedError, match=r"^torch\.npu\.NPUGraph belongs to torch_npu"):
         Graph(1)
 
 
@@ -107,7 +107,7 @@ def test_modules_of_upstream() -> None:
         importlib.import_module(name)
     from torch_npu.profiler import profile
 
-    with pytest.raises(NotImplementedError, match=r"^torch_npu\.profiler\.profile is torch_npu's"):
+    with pytest.raises(NotImplementedError, match=r"^torch_npu\.profiler\.profile belongs to torch_npu"):
         profile()
     with pytest.raises(NotImplementedError, match='say "npu" where the code says "cuda"'):
         from torch_npu.contrib import transfer_to_npu  # noqa: F401
