@@ -272,18 +272,18 @@ INSTANTIATE_TEST_SUITE_P(Devices, ExactFormula, ::testing::ValuesIn(formulas_of_
 
 // Every significand of amax, at four exponents.
 TEST_P(ExactFormula, EveryFloat16AmaxAndEveryValueBelowIt) {
-  const auto& [formula, format] = GetParam();
+  const auto& of = GetParam();
   expect_none_for_every_amax(widen_float16, 0x7c00, [&](const auto& all, uint16_t amax) {
     if ((amax >> 10) % 10 != 0) return int64_t{0};
-    return count_differences(format, DType::float16, all, amax, formula);
+    return count_differences(of.second, DType::float16, all, amax, of.first);
   });
 }
 
 TEST_P(ExactFormula, EveryBFloat16ExponentOfAmax) {
-  const auto& [formula, format] = GetParam();
+  const auto& of = GetParam();
   expect_none_for_every_amax(widen_bfloat16, 0x7f80, [&](const auto& all, uint16_t amax) {
     if (amax % 25 != 0 && amax % 128 != 0) return int64_t{0};
-    return count_differences(format, DType::bfloat16, all, amax, formula);
+    return count_differences(of.second, DType::bfloat16, all, amax, of.first);
   });
 }
 
