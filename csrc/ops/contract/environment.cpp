@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "core/cache.h"
 #include "core/dispatch.h"
@@ -20,10 +21,10 @@ Status unknown_value(const char* variable, const std::string& allowed) {
 
 template <class Holds>
 std::string targets_that(Holds holds) {
-  std::string names;
+  std::vector<Target> held;
   for (const Target target : kAllTargets)
-    if (holds(target)) names += (names.empty() ? "" : ", ") + std::string(name_of(target));
-  return names;
+    if (holds(target)) held.push_back(target);
+  return joined(held, [](Target target) { return name_of(target); });
 }
 
 Status apply_target() {
