@@ -47,11 +47,10 @@ Status DtypeCast::check_attributes() {
   std::vector<Format> held;
   for (const Format format : kCastFormats)
     if (may_hold(self.dtype, format)) held.push_back(format);
-  const Part came = input_dtype.is_default ? Nothing() : input_dtype.came();
   Text allowed = "expected ";
   allowed += listed(held, " or ");
   allowed += {" for ", Argument("self"), " of ", self.dtype};
-  return refuse("input_dtype", came, allowed);
+  return refuse("input_dtype", input_dtype.came(), allowed);
 }
 
 Status DtypeCast::check_shapes() {

@@ -97,8 +97,7 @@ Status DynamicQuant::check_shapes() {
 Status DynamicQuant::check_groups() const {
   if (!group_index.present) return {};
   if (!smooth_scales.present)
-    return refuse("group_index", "given",
-                  {"expected ", Nothing(), " without ", Argument("smooth_scales")});
+    return refuse("smooth_scales", Nothing(), {"expected an array with ", Argument("group_index")});
   if (quant_mode.value() == Mode::perchannel)
     return refuse("group_index", "given",
                   {"expected ", Nothing(), " with ", Argument("quant_mode"), " 'perchannel'"});

@@ -62,18 +62,18 @@ int64_t GroupedMatmul::k() const {
 }
 
 Inputs GroupedMatmul::inputs() {
-  static constexpr Takes of_x = one_of(kOfX).ranks(2, 6), of_weight = like(0).ranks(2, 3),
-                         of_packed_x = Takes{}.ranks(2, 6), of_packed = Takes{}.ranks(2, 3),
-                         of_codes = one_of(kCodeWeights).or_like(0).ranks(2, 3),
-                         of_int8 = one_of(kCodeWeights).ranks(2, 3),
-                         of_list = one_of(kLists).made_of(DType::int64).ranks(1, 2),
-                         of_bias = one_of(kFloat32).made_of(DType::float32).ranks(1, 2),
-                         of_half_bias = one_of(kFloat16).ranks(1, 2),
-                         of_any_bias = one_of(kAnyBias).ranks(1, 2),
-                         of_columns = one_of(kOfColumns).ranks(1, 2),
-                         of_groups = one_of(kCarried).ranks(2, 3),
-                         of_powers = one_of(kPowers).ranks(3, 4), of_weights = like(0).ranks(1, 3),
-                         of_rows = one_of(kFloat32).made_of(DType::float32).ranks(1, 1);
+  static constexpr Takes
+      of_x = one_of(kOfX).ranks(2, 6),
+      of_weight = like(0).ranks(2, 3), of_packed_x = Takes{}.ranks(2, 6),
+      of_packed = Takes{}.ranks(2, 3), of_codes = one_of(kCodeWeights).or_like(0).ranks(2, 3),
+      of_int8 = one_of(kCodeWeights).ranks(2, 3),
+      of_list = one_of(kLists).made_of(DType::int64).ranks(1, 2),
+      of_bias = one_of(kFloat32).made_of(DType::float32).ranks(1, 2),
+      of_half_bias = one_of(kFloat16).ranks(1, 2), of_any_bias = one_of(kAnyBias).ranks(1, 2),
+      of_columns = one_of(kOfColumns).ranks(1, 2), of_groups = one_of(kCarried).ranks(2, 3),
+      of_powers = one_of(kPowers).ranks(3, 4), of_weights = like(0).ranks(1, 3),
+      of_rows =
+          one_of(kFloat32).made_of(DType::float32).ranks(1, 1, "It holds one element per row.");
   const Form kind = form();
   const bool is_half = x.dtype == DType::float16 || x.dtype == DType::bfloat16;
   const bool is_float = kind == Form::plain || kind == Form::antiquant, is_mx = kind == Form::mx;
@@ -131,12 +131,15 @@ Status GroupedMatmul::check_attributes() {
     return refuse("group_list_type", group_list_type,
                   "expected 0 (ends), 1 (counts) or 2 (indices and counts)");
   NPU_QUANT_RETURN_IF_ERROR(check_output_dtype());
+  NPU_QUANT_RETURN_IF_ERROR(check_results_of_scales());
   NPU_QUANT_RETURN_IF_ERROR(check_places());
   NPU_QUANT_RETURN_IF_ERROR(check_scale_dtype());
   const bool has_activation = form() == Form::a8w8 && per_token_scale.present && gives_floats();
   if (act_type != 0 && (!has_activation || (act_type != 1 && act_type != 5)))
     return refuse("act_type", act_type,
-                  {"available: 0 (none)", has_activation ? ", 1 (relu), 5 (swish)" : ""});
+                  {"available: 0 (none)", has_activation ? "" : "; for int8 with ",
+                   has_activation ? Part("") : Argument("per_token_scale"),
+                   has_activation ? ", 1 (relu), 5 (swish)" : " also 1 (relu), 5 (swish)"});
   NPU_QUANT_RETURN_IF_ERROR(check_named("x_dtype", x_dtype, kX, x));
   NPU_QUANT_RETURN_IF_ERROR(check_named("weight_dtype", weight_dtype, kWeight, weight));
   NPU_QUANT_RETURN_IF_ERROR(check_named("scale_dtype", scale_dtype, kScale, scale));
@@ -170,6 +173,11 @@ Status GroupedMatmul::check_places() const {
   NPU_QUANT_RETURN_IF_ERROR(check(kBias, bias, splits_k() ? no : places.bias));
   const bool is_exact = form() == Form::a8w8;
   const Place of_scale = !is_exact ? places.scale : gives_sums() ? no : must;
+  if (is_exact && of_scale == must && !scale.present)
+    return fault(name, Fault::attribute, {Argument(named(kScale))}, {"is ", Nothing()},
+                 {"expected an array: results of ",
+                  output_dtype.is_default ? Part(Format::int8) : output_dtype.came(),
+                  " are scaled, those of ", Format::int32, " are not"});
   NPU_QUANT_RETURN_IF_ERROR(check(kScale, scale, of_scale));
   NPU_QUANT_RETURN_IF_ERROR(check(kAntiquantScale, antiquant_scale, places.antiquant_scale));
   NPU_QUANT_RETURN_IF_ERROR(check(kAntiquantOffset, antiquant_offset, places.antiquant_offset));
@@ -192,10 +200,12 @@ Status GroupedMatmul::check_group_type() const {
                   {"expected 0: one ", Argument("x"), " goes with several weights"});
   const bool needs_list = is_stack() || shares_x_ || splits_k();
   if (group_list.present ? group_type >= 0 : !needs_list) return {};
-  return fault(name, Fault::attribute, {Argument("group_list")},
-               {"is ", group_list.present ? Part("given") : Part(Nothing())},
-               {"expected ", group_list.present ? Part(Nothing()) : Part("an array"), " with ",
-                Argument("group_type"), " ", group_type});
+  if (group_list.present)
+    return refuse("group_type", group_type,
+                  {"expected 0 (groups of rows) or 2 (groups of columns of ", Argument("x"),
+                   ") with ", Argument("group_list")});
+  return refuse("group_list", Nothing(),
+                {"expected an array with ", Argument("group_type"), " ", group_type});
 }
 
 Status GroupedMatmul::check_output_dtype() const {
@@ -214,14 +224,24 @@ Status GroupedMatmul::check_output_dtype() const {
                        Argument(named(kWeight)), " of ", DTypeOf(weight)});
 }
 
+// Scales of floats give floats: where none is asked for, output_dtype is what was left out.
+Status GroupedMatmul::check_results_of_scales() const {
+  if (form() != Form::a8w8 || gives_floats()) return {};
+  const bool is_float = scale.present && scale.dtype != DType::int64;
+  if (!per_token_scale.present && !is_float) return {};
+  Text allowed{"expected ", Format::float16, " or ", Format::bfloat16, " with "};
+  if (per_token_scale.present)
+    allowed += {Argument(named(kTokens))};
+  else
+    allowed += {Argument(named(kScale)), " of ", DTypeOf(scale)};
+  return refuse("output_dtype", output_dtype.came(), allowed);
+}
+
 // Words of a scale and an offset go with int8 results alone.
 Status GroupedMatmul::check_scale_dtype() const {
-  if (form() != Form::a8w8 || !scale.present) return {};
-  const bool is_carried = scale.dtype == DType::int64;
-  if (is_carried != gives_floats()) return {};
+  if (form() != Form::a8w8 || scale.dtype != DType::int64 || !gives_floats()) return {};
   return fault(name, Fault::dtype, {Argument(named(kScale))}, {"has dtype ", DTypeOf(scale)},
-               {"expected ", is_carried ? Part("float32 or bfloat16") : Part(DType::int64), " for ",
-                output_dtype.is_default ? Part(Format::int8) : output_dtype.came()});
+               {"expected float32 or bfloat16 for ", output_dtype.came()});
 }
 
 // None, or what an array holds.
@@ -233,7 +253,8 @@ Status GroupedMatmul::check_named(const char* attribute, const DTypeRequest& ask
   if (view.present && (asked.format == held || asked.format == format_of(view.dtype))) return {};
   return refuse(
       attribute, asked.came(),
-      view.present ? none_or_held({named(which), view}, held) : Text{"expected ", Nothing()});
+      view.present ? none_or_held({named(which), view}, held)
+                   : Text{"expected ", Nothing(), ": ", Argument(named(which)), " is ", Nothing()});
 }
 
 // A parameter of that shape for each weight: a stack of weights has a stack of them.

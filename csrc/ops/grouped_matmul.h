@@ -80,6 +80,7 @@ struct GroupedMatmul final : Op {
   Status check_places() const;
   Status check_group_type() const;
   Status check_output_dtype() const;
+  Status check_results_of_scales() const;
   Status check_scale_dtype() const;
   Status check_named(const char* attribute, const DTypeRequest& asked, Named which,
                      const TensorView& view) const;

@@ -152,8 +152,7 @@ Status MoeInitRoutingV2::check_quantization() const {
         return misplaced(argument, {"is ", Nothing()},
                          {"expected one element with ", Argument("quant_mode"), " 0"});
   if (quant_mode == kStatic || !offset.present) return {};
-  return misplaced("offset", "is given",
-                   {"expected ", Nothing(), " with ", Argument("quant_mode"), " ", quant_mode});
+  return refuse("quant_mode", quant_mode, {"expected 0 with ", Argument("offset")});
 }
 
 Status MoeInitRoutingV2::take_rule() {

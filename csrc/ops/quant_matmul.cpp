@@ -6,9 +6,11 @@ namespace npu_quant {
 namespace {
 
 constexpr int64_t kMost = int64_t{1} << 52;  // elements of any array
-constexpr char kOneOrColumns[] = "It holds one element, or one per column.",
+constexpr char kOneOrColumns[] =
+    "It holds one element, or one per column: flatten it with reshape(-1).",
                kRowPerGroup[] = "It holds a row for each group.",
-               kPerRow[] = "It holds one element per row.",
+               kPerRow[] = "It holds one element for each row of x1.reshape(-1, x1.shape[-1]).",
+               kPerRowOfAll[] = "It holds one element per row, for all matrices of x1.",
                kPerColumn[] = "It holds one element per column.";
 constexpr DType kFactorCodes[] = {DType::int8, DType::int32, DType::float8_e5m2,
                                   DType::float8_e4m3fn, DType::uint8};
@@ -63,6 +65,7 @@ Inputs QuantMatmul::inputs() {
                          of_groups = of_floats.ranks(2, 2, kRowPerGroup),
                          of_columns = of_floats.ranks(1, 1, kOneOrColumns),
                          of_rows = of_floats.ranks(1, 2, kPerRow),
+                         of_rows_of_all = of_floats.ranks(1, 2, kPerRowOfAll),
                          of_sums = of_floats.ranks(1, 3, kPerColumn);
   const Sums made = sums();
   const Takes& scales = made == Sums::groups           ? of_groups
@@ -70,6 +73,7 @@ Inputs QuantMatmul::inputs() {
                         : made == Sums::whole          ? of_scale
                         : made == Sums::mx             ? of_bytes
                                                        : of_factor;
+  const Takes& rows = x2.rank == 2 ? of_rows : of_rows_of_all;
   // An aclTensor counts codes.
   const bool is_tensor = x1.is_packed() || x1.dtype == DType::hifloat8;
   const Takes& others = x1.dtype == DType::int8 ? of_words : of_x2;
@@ -78,7 +82,7 @@ Inputs QuantMatmul::inputs() {
       required("x2", x2, x1.dtype == DType::int8 && x2.is_packed() ? of_tensor : others),
       required("scale", scale, scales),
       optional("offset", offset, made == Sums::groups ? of_halves : of_columns),
-      optional("pertoken_scale", pertoken_scale, made == Sums::mx ? of_bytes : of_rows),
+      optional("pertoken_scale", pertoken_scale, made == Sums::mx ? of_bytes : rows),
       optional("bias", bias, is_integer(x1) ? of_bias : of_sums), optional("y_scale", y_scale));
 }
 
@@ -192,8 +196,10 @@ Status QuantMatmul::check_places() const {
   const bool is_float = values() != Format::int8 && values() != Format::int32;
   if (!is_by_groups()) {
     if (values() != Format::int8) NPU_QUANT_RETURN_IF_ERROR(misplaced("offset", offset, of_values));
-    if (!is_float)
-      NPU_QUANT_RETURN_IF_ERROR(misplaced("pertoken_scale", pertoken_scale, of_values));
+    if (!is_float && pertoken_scale.present)
+      return refuse("output_dtype", output_dtype.came(),
+                    {"expected ", Format::float16, " or ", Format::bfloat16, " with ",
+                     Argument("pertoken_scale")});
     if (values() == Format::int32 && bias.dtype != DType::int32)
       NPU_QUANT_RETURN_IF_ERROR(
           misplaced("bias", bias, {" or ", DType::int32, " for results of ", values()}));
@@ -253,10 +259,22 @@ Status QuantMatmul::check_parameters() const {
     NPU_QUANT_RETURN_IF_ERROR(check_along_columns(name, "scale", scale, {"x2", x2}, n, true));
     NPU_QUANT_RETURN_IF_ERROR(check_along_columns(name, "offset", offset, {"x2", x2}, n, true));
   }
+  return sums() == Sums::mx ? Status() : check_tokens();
+}
+
+// All matrices of x1 share one scale per row; merged into one, each row has its own.
+Status QuantMatmul::check_tokens() const {
   const int64_t m = x1.shape.dims[x1.rank - 2];
   const Shape rows = pertoken_scale.rank == 2 ? Shape{2, {m, 1}} : Shape{1, {m}};
-  if (sums() == Sums::mx) return {};
-  return check_along_rows(name, "pertoken_scale", pertoken_scale, {"x1", x1}, rows);
+  if (x1.rank == 2 || !pertoken_scale.present || pertoken_scale.shape == rows)
+    return check_along_rows(name, "pertoken_scale", pertoken_scale, {"x1", x1}, rows);
+  const bool may_merge = x2.rank == 2;
+  return wrong_shape(name, "pertoken_scale", pertoken_scale,
+                     Text{"expected ", rows, ": an element for each row of all matrices of "} +
+                         with_shape({"x1", x1}),
+                     may_merge ? "For a scale per token pass x1.reshape(-1, x1.shape[-1]) with "
+                                 "pertoken_scale.reshape(-1), and reshape the result."
+                               : "");
 }
 
 Status QuantMatmul::check_shapes() {

@@ -53,6 +53,7 @@ struct QuantMatmul final : Op {
   Status check_places() const;
   Status check_factors();
   Status check_parameters() const;
+  Status check_tokens() const;
 
   bool fits_ = true;   // the product into an array
   CodeMatrix matrix_;  // x2

@@ -76,9 +76,8 @@ Status QuantScatter::check_axes() {
 Status QuantScatter::check_codes() const {
   NPU_QUANT_RETURN_IF_ERROR(check_dst_type(name, dst_type, kScattered));
   if (codes_in(self.dtype) == codes()) return {};
-  const Part came = dst_type.is_default ? Nothing() : dst_type.came();
   return refuse(
-      "dst_type", came,
+      "dst_type", dst_type.came(),
       Text{"expected ", codes_in(self.dtype)} + holds({"self", self}, codes_in(self.dtype)));
 }
 

@@ -74,8 +74,7 @@ Status WeightQuantBatchmatmul::check_places() const {
     return fault(name, Fault::attribute, {Argument("antiquant_offset")}, {"is given"},
                  Text{"expected ", Nothing()} + holds({"weight", weight}, codes()));
   if (quant_offset.present && !quant_scale.present)
-    return fault(name, Fault::attribute, {Argument("quant_offset")}, {"is given"},
-                 {"expected ", Nothing(), " without ", Argument("quant_scale")});
+    return refuse("quant_scale", Nothing(), {"expected an array with ", Argument("quant_offset")});
   return {};
 }
 

@@ -54,7 +54,7 @@ ERRORS = [
     ("rank 30", lambda: npu_dynamic_quant(np.ones((1,) * 30, np.float16)), ParamError, 161002, "input has 30 dimensions, expected 2 to 8."),
     ("smooth rank", lambda: npu_dynamic_quant(X, smooth_scales=X), ParamError, 161002, "smooth_scales has 2 dimensions, expected 1. It holds one factor per element of a token."),
     ("smooth length", lambda: npu_dynamic_quant(X, smooth_scales=X[0, :3].copy()), ParamError, 161002, "smooth_scales has shape (3,), expected (4,): the length of the last axis of input."),
-    ("group_index alone", lambda: call(group_index=ENDS), ParamError, 161002, "group_index is given, expected None without smooth_scales."),
+    ("group_index alone", lambda: call(group_index=ENDS), ParamError, 161002, "smooth_scales is None, expected an array with group_index."),
     ("group_index of channels", lambda: grouped(quant_mode="perchannel"), ParamError, 161002, "group_index is given, expected None with quant_mode 'perchannel'."),
     ("group_index empty", lambda: grouped(group_index=ENDS[:0]), ParamError, 161002, "group_index has shape (0,), expected 1 to 1024 entries."),
     ("group_index long", lambda: grouped(group_index=np.zeros(1025, np.int32)), ParamError, 161002, "group_index has shape (1025,), expected 1 to 1024 entries."),

@@ -76,6 +76,7 @@ FLOATS = {
     "per_token_scale": None,
 }
 OF_INT8 = "for x[0] of int8 and weight[0] of int8."
+HALVES = "expected float16 or bfloat16 with"
 COLUMNS = "an element for each column of the product, for weight[0] of shape (2, 16, 8)."
 
 # Name, call, exception, code, message (from its beginning, after the operator's name).
@@ -107,20 +108,21 @@ ERRORS = [
     ("group_list beside x's, fewer", lambda: npu_grouped_matmul([X, X], [W[0], W[0]], group_list=[6], group_type=0, output_dtype="int32"), ParamError, 161002, "group_list has shape (1,), expected (2,): an entry for each weight."),
     ("group_list beside x's, pairs", lambda: npu_grouped_matmul([X, X], [W[0], W[0]], group_list=np.array([[0, 3]]), group_list_type=2, group_type=0, output_dtype="int32"), ParamError, 161002, "group_list covers 3 rows, expected 6, the rows of all arrays in x."),
     ("group_list beside x's, turned", lambda: npu_grouped_matmul([X, X], [W[0], W[0]], group_list=np.array([[1, 3], [0, 3]]), group_list_type=2, group_type=0, output_dtype="int32"), ParamError, 161002, "group_list[0] covers rows 0 to 3, expected 3 to 6, the rows of x[1]."),
-    ("group_list without groups", lambda: npu_grouped_matmul([X, X], [W[0], W[0]], group_list=[3, 6], output_dtype="int32"), ParamError, 161002, "group_list is given, expected None with group_type -1."),
+    ("group_list without groups", lambda: npu_grouped_matmul([X, X], [W[0], W[0]], group_list=[3, 6], output_dtype="int32"), ParamError, 161002, "group_type is -1, expected 0 (groups of rows) or 2 (groups of columns of x) with group_list."),
     ("group_list_type", lambda: call(group_list_type=3), ParamError, 161002, "group_list_type is 3, expected 0 (ends), 1 (counts) or 2 (indices and counts)."),
     ("act_type", lambda: call(act_type=2), ParamError, 161002, "act_type is 2, available: 0 (none), 1 (relu), 5 (swish)."),
-    ("act_type without tokens", but(per_token_scale=None, act_type=1), ParamError, 161002, "act_type is 1, available: 0 (none)."),
+    ("act_type without tokens", but(per_token_scale=None, act_type=1), ParamError, 161002, "act_type is 1, available: 0 (none); for int8 with per_token_scale also 1 (relu), 5 (swish)."),
     ("output_dtype", lambda: call(output_dtype=np.float32), ParamError, 161002, "output_dtype is float32, available: int8, int32, float16, bfloat16 for x[0] of int8 and weight[0] of int8."),
     ("output_dtype of floats", but(**FLOATS, output_dtype="bfloat16"), ParamError, 161002, "output_dtype is bfloat16, available: float16 for x[0] of float16 and weight[0] of float16."),
     ("x_dtype", lambda: call(x_dtype="int4"), ParamError, 161002, "x_dtype is int4, expected None or the dtype of x[0] (int8)."),
     ("weight_dtype", lambda: call(weight_dtype="int4"), ParamError, 161002, "weight_dtype is int4, expected None or the dtype of weight[0] (int8)."),
     ("scale_dtype", lambda: call(scale_dtype="float16"), ParamError, 161002, "scale_dtype is float16, expected None or the dtype of scale[0] (float32)."),
-    ("per_token_scale_dtype", but(per_token_scale=None, per_token_scale_dtype="float32"), ParamError, 161002, "per_token_scale_dtype is float32, expected None."),
+    ("per_token_scale_dtype", but(per_token_scale=None, per_token_scale_dtype="float32"), ParamError, 161002, "per_token_scale_dtype is float32, expected None: per_token_scale[0] is None."),
     ("scale of floats", but(**FLOATS | {"scale": S}), ParamError, 161002, "scale[0] is given, expected None for x[0] of float16 and weight[0] of float16."),
-    ("scale missing", but(scale=None), ParamError, 161002, f"scale[0] is None, expected an array {OF_INT8}"),
-    ("scale of sums", lambda: call(output_dtype="int32"), ParamError, 161002, f"scale[0] is given, expected None {OF_INT8}"),
-    ("scale of codes", but(output_dtype="int8", per_token_scale=None), DTypeError, 161002, "scale[0] has dtype float32, expected int64 for int8."),
+    ("scale missing", but(scale=None), ParamError, 161002, "scale[0] is None, expected an array: results of float16 are scaled, those of int32 are not."),
+    *[(f"per_token_scale, {to}", but(output_dtype=to), ParamError, 161002, f"output_dtype is {to}, {HALVES} per_token_scale[0].") for to in (None, "int8", "int32")],
+    *[(f"scale of floats, {to}", but(output_dtype=to, per_token_scale=None), ParamError, 161002, f"output_dtype is {to}, {HALVES} scale[0] of float32.") for to in (None, "int8", "int32")],
+    ("scale in words of sums", but(scale=S.astype(np.int64), output_dtype="int32", per_token_scale=None), ParamError, 161002, f"scale[0] is given, expected None {OF_INT8}"),
     ("scale in words", but(scale=S.astype(np.int64)), DTypeError, 161002, "scale[0] has dtype int64, expected float32 or bfloat16 for float16."),
     ("weight of other rows", but(weight=W[:, :7]), ParamError, 161002, "weight[0] has shape (2, 7, 8), expected length 16 along axis -2: x[0] of shape (3, 16) has 16 columns."),
     ("bias of others", but(bias=S[:, :3]), ParamError, 161002, f"bias[0] has shape (2, 3), expected (2, 8): {COLUMNS}"),

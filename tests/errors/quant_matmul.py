@@ -38,8 +38,12 @@ mx = partial(small, scale=E8.swapaxes(0, 1), pertoken_scale=E8)
 BYTES = F8.view(np.uint8)
 bytes_ = partial(small, x1=BYTES, x2=BYTES.T, x1_dtype=290, x2_dtype="hifloat8")
 
-COLUMNS = "expected 1. It holds one element, or one per column."
-ROWS = "It holds one element per row."
+# As npu_dynamic_quant gives it of three axes.
+T = np.ones((3, 2), np.float32)
+batches = partial(floats, x1=np.stack([A] * 3))
+MERGE = "For a scale per token pass x1.reshape(-1, x1.shape[-1]) with pertoken_scale.reshape(-1), and reshape the result."
+COLUMNS = "expected 1. It holds one element, or one per column: flatten it with reshape(-1)."
+ROWS = "It holds one element for each row of x1.reshape(-1, x1.shape[-1])."
 GROUPS = "expected 2. It holds a row for each group."
 BIAS = "It holds one element per column."
 X2 = "expected (8,) or (1,): an element for each column of the product with x2 of shape (16, 8), or one for all."
@@ -114,7 +118,7 @@ ERRORS = [
     row("group_sizes of MX", lambda: mx(group_sizes=[1, 1, 16]), ParamError, "group_sizes is [1, 1, 16], expected [1, 1, 32]."),
     *[row(f"offset of {to}", partial(whole, output_dtype=to), ParamError, f"offset is given, expected None for results of {to}.") for to in ("float16", "bfloat16")],
     row("offset of small floats", lambda: small(offset=P), ParamError, "offset is given, expected None for results of float16."),
-    *[row(f"pertoken_scale of {to}", partial(call, pertoken_scale=P, output_dtype=to), ParamError, f"pertoken_scale is given, expected None for results of {to}.") for to in ("int8", "int32")],
+    *[row(f"pertoken_scale, {to}", partial(call, pertoken_scale=P, output_dtype=to), ParamError, f"output_dtype is {to}, expected float16 or bfloat16 with pertoken_scale.") for to in (None, "int8", "int32")],
     row("a float bias of int32", lambda: call(bias=S, output_dtype=3), ParamError, "bias is given, expected None or int32 for results of int32."),
     *[row(f"bias of {name}", partial(made, bias=S), ParamError, f"bias is given, expected None {IN_GROUPS}") for name, made in (("groups", groups), ("int8 by int4", shifted))],
     row("y_scale", lambda: call(y_scale=S), ParamError, "y_scale is given, expected None: y_scale is not available."),
@@ -127,6 +131,9 @@ ERRORS = [
     row("offset of one", lambda: shifted(offset=D[:1]), ParamError, "offset has shape (1,), expected (8,): an element for each column of the product with x2 of shape (16, 1)."),
     row("pertoken_scale of columns", lambda: floats(pertoken_scale=S), ParamError, "pertoken_scale has shape (8,), expected (2,): an element for each row of x1 of shape (2, 16)."),
     row("pertoken_scale across", lambda: floats(pertoken_scale=P[None]), ParamError, "pertoken_scale has shape (1, 2), expected (2, 1): an element for each row of x1 of shape (2, 16)."),
+    *[row(f"pertoken_scale of {p.shape} for 3 axes", partial(batches, pertoken_scale=p), ParamError, f"pertoken_scale has shape {p.shape}, expected {one}: an element for each row of all matrices of x1 of shape (3, 2, 16). {MERGE}") for p, one in ((T, "(2, 1)"), (T.reshape(-1), "(2,)"), (T.reshape(-1, 1), "(2, 1)"))],
+    row("pertoken_scale of three axes", lambda: batches(pertoken_scale=T[..., None]), ParamError, f"pertoken_scale has 3 dimensions, expected 1 or 2. {ROWS}"),
+    row("pertoken_scale of three axes, both", lambda: batches(x2=np.stack([B] * 3), pertoken_scale=T[..., None]), ParamError, "pertoken_scale has 3 dimensions, expected 1 or 2. It holds one element per row, for all matrices of x1."),
     row("scale of MX", lambda: mx(scale=E8), ParamError, "scale has shape (2, 1, 2), expected (1, 2, 2): a byte for each block of 32 along k, in pairs, for x2 of shape (16, 2)."),
     row("pertoken_scale of MX", lambda: mx(pertoken_scale=E8[:1]), ParamError, "pertoken_scale has shape (1, 1, 2), expected (2, 1, 2): a byte for each block of 32 along k, in pairs, for x1 of shape (2, 16)."),
     row("bias of rows", lambda: call(bias=P), ParamError, "bias has shape (2,), expected (8,): an element for each column of the product with x2 of shape (16, 8)."),
@@ -143,7 +150,7 @@ OTHERS = [
     ({"pertoken_scale_dtype": "int4"}, ParamError, "pertoken_scale_dtype is int4"),
     ({"scale_dtype": "int4"}, ParamError, "scale_dtype is int4"),
     ({"group_sizes": [1]}, ParamError, "group_sizes is given"),
-    ({"pertoken_scale": P}, ParamError, "pertoken_scale is given"),
+    ({"pertoken_scale": P}, ParamError, "output_dtype is None"),
     ({"y_scale": P}, ParamError, "y_scale is given"),
     ({"x2": B[:3]}, ParamError, "x2 has shape (3, 8)"),
     ({"scale": S[:3]}, ParamError, "scale has shape (3,)"),

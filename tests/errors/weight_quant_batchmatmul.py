@@ -67,7 +67,7 @@ ERRORS = [
     ("quant_scale float16", lambda: call(quant_scale=S), DTypeError, 161002, "quant_scale has dtype float16, expected float32 or int64."),
     ("quant_scale of others", lambda: call(quant_scale=F[:3]), ParamError, 161002, f"quant_scale has shape (3,), {COLUMNS}"),
     ("quant_offset of others", lambda: call(quant_offset=F[:3]), ParamError, 161002, f"quant_offset has shape (3,), {COLUMNS}"),
-    ("quant_offset alone", lambda: call(quant_scale=None), ParamError, 161002, "quant_offset is given, expected None without quant_scale."),
+    ("quant_offset alone", lambda: call(quant_scale=None), ParamError, 161002, "quant_scale is None, expected an array with quant_offset."),
     ("bias of others", lambda: call(bias=F[:1]), ParamError, 161002, "bias has shape (1,), expected (8,): an element for each column of the product with weight of shape (64, 8)."),
     *((f"antiquant_group_size {size}", partial(call, antiquant_group_size=size), ParamError, 161002, f"antiquant_group_size is {size}, {GROUPS}") for size in (-32, 1, 33, 64)),
     ("antiquant_group_size of few", lambda: call(x=X[:, :32], antiquant_group_size=32), ParamError, 161002, "antiquant_group_size is 32, expected 0 (no groups)."),

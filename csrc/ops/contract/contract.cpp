@@ -153,8 +153,9 @@ Shape shape_along(const Shape& x, int axis, int rank) {
 }
 
 Status wrong_shape(const char* op, const char* argument, const TensorView& view,
-                   const Text& allowed) {
-  return fault(op, Fault::shape, {Argument(argument)}, {"has shape ", view.shape}, allowed);
+                   const Text& allowed, std::string remedy) {
+  return fault(op, Fault::shape, {Argument(argument)}, {"has shape ", view.shape}, allowed,
+               std::move(remedy));
 }
 
 Status wrong_attribute(const char* op, const char* argument, const Part& came,

@@ -113,7 +113,7 @@ Shape rows_of(Shape shape);
 // What lies along that axis of a shape, as one of so many axes; where it is the rank, one element.
 Shape shape_along(const Shape& x, int axis, int rank);
 Status wrong_shape(const char* op, const char* argument, const TensorView& view,
-                   const Text& allowed);
+                   const Text& allowed, std::string remedy = {});
 [[gnu::cold]] Status wrong_attribute(const char* op, const char* argument, const Part& came,
                                      const Text& allowed);
 // The formats of codes that operators give.

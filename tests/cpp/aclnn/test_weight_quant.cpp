@@ -95,7 +95,7 @@ const Refusal kWeightQuantRefusals[] = {
     {kWeightQuant, {{"y", {ACL_INT8, {1, 3}}}}, "y has dtype ACL_INT8, expected ACL_FLOAT16"},
     {kWeightQuant, {{"weight", {ACL_INT8, {3, 3}}}}, "weight has shape (3, 3)"},
     {kWeightQuant, {{"antiquantScale", {ACL_FLOAT16, {2}}}}, "antiquantScale has shape (2,)"},
-    {kWeightQuant, {{"quantOffsetOptional", {ACL_FLOAT, {1}}}}, "quantOffsetOptional is given"},
+    {kWeightQuant, {{"quantOffsetOptional", {ACL_FLOAT, {1}}}}, "quantScaleOptional is NULL"},
     {kWeightQuant, {{"biasOptional", {ACL_FLOAT, {1}}}}, "biasOptional has shape (1,)"},
     {kWeightQuant, {{"antiquantGroupSize", 32}}, "antiquantGroupSize is 32"},
     {"aclnnWeightQuantBatchMatmulV3", {{"innerPrecise", 2}}, "innerPrecise is 2"},
