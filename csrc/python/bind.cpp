@@ -12,6 +12,7 @@ py::object run(Op& op, ArrayArguments& arrays, const PlainArguments& plain, py::
     plain.raise_fault();
   }
   raise_unless_ok(op.check(), param_code);
+  if (asks_for_checks(out)) return py::none();
   raise_unless_ok(op.check_elements(), param_code);
   Outputs outputs(op, out, param_code);
   // Fresh ones are as they are planned.

@@ -12,6 +12,10 @@ namespace npu_quant::python {
 using Arguments = std::span<PyObject* const>;
 using FastCall = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t);
 
+// NotImplemented in the place of `out` asks for the checks that need no values, and nothing is
+// computed: fakes judge by them. It is nobody's output, and the same object in all interpreters.
+inline bool asks_for_checks(py::handle out) { return out.ptr() == Py_NotImplemented; }
+
 // What an operator's function does with its arguments: the arrays in the order of op.inputs(), the
 // attributes in that of op.attributes(), `out` and `numerics`; before them the NamedTuple class of
 // the outputs, where there are several. Checks in their order, the outputs taken or made, the work,

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
+import ctypes
+import queue
 import threading
+from typing import Any
 
 import pytest
 import torch
@@ -82,17 +86,31 @@ def test_a_second_call_mends_what_a_mode_took_away() -> None:
         npu_quant.torch_npu.simulate("Ascend910B1")
         assert torch.zeros(2).is_meta
     assert torch.zeros(2, device="npu").is_npu
-    failed = []
+
+
+@pytest.mark.parametrize("start", ["threading", "_thread", "C"])
+def test_threads_know_the_device(start: str) -> None:
+    """What C starts, once it has called simulate for itself."""
+    made: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def elsewhere() -> None:
-        with pytest.raises(RuntimeError, match="on the main thread"):
-            npu_quant.torch_npu.simulate("Ascend910B1")
-        failed.append(True)
+        try:
+            if start == "C":
+                npu_quant.torch_npu.simulate("Ascend910B1")
+            made.put(torch.zeros(2, device="npu"))
+        except BaseException as error:
+            made.put(error)
 
-    thread = threading.Thread(target=elsewhere)
-    thread.start()
-    thread.join()
-    assert failed == [True]
+    if start == "threading":
+        threading.Thread(target=elsewhere).start()
+    elif start == "_thread":
+        _thread.start_new_thread(elsewhere, ())
+    else:
+        call = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(lambda _: elsewhere())
+        thread, library = ctypes.c_ulong(), ctypes.CDLL(None)
+        assert library.pthread_create(ctypes.byref(thread), None, call, None) == 0
+        library.pthread_join(thread, None)
+    assert made.get(timeout=60).is_npu
 
 
 def test_the_state_of_autocast() -> None:

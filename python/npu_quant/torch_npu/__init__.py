@@ -109,9 +109,10 @@ def simulate(soc: str) -> ModuleType:
     Strings, ``torch.device``, ``.npu()``, ``.to()``, factories, modules, ``with torch.device``,
     autocast and ``torch.load`` take "npu" and "npu:0"; ``torch.npu`` has one device whose streams
     and events have no effect. Tensors stay on the CPU and say so: ``x.device.type`` is "cpu",
-    though ``x.is_npu`` holds. A move gives the tensor itself. New threads know the device, new
-    processes do if they are forked. Call it on the main thread, before others are started, and
-    before others register operators. A second call changes the name of the chip alone.
+    though ``x.is_npu`` holds. A move gives the tensor itself. Threads that Python starts know the
+    device, new processes do if they are forked. Call it on the main thread, before others are
+    started, and before others register operators. A second call changes the name of the chip, and
+    lets a thread that a C library has started know the device.
 
     Args:
         soc: the name of a chip, such as "Ascend910B1", or of a series, such as "Ascend910B". It

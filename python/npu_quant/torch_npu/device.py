@@ -71,10 +71,14 @@ alias = Alias()
 
 
 def simulate() -> None:
-    """Make torch know the device, once in a process: ``torch.npu`` is there already."""
-    if threading.current_thread() is not threading.main_thread():
+    """Make torch know the device, once in a process: ``torch.npu`` is there already.
+
+    A thread that other code than Python's started calls it again, for itself.
+    """
+    is_first = torch._C._get_privateuse1_backend_name() != NPU
+    if is_first and threading.current_thread() is not threading.main_thread():
         raise RuntimeError("simulate() has to be called on the main thread: others follow it.")
-    if torch._C._get_privateuse1_backend_name() != NPU:
+    if is_first:
         torch.utils.rename_privateuse1_backend(NPU)
         from . import patches
 

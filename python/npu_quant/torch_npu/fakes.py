@@ -1,8 +1,8 @@
 """What each operator gives, by shapes and dtypes alone: for meta tensors and graphs.
 
 A fake takes the operator's arguments, names those that decide, and returns empty tensors. Lengths
-may be symbols (SymInt): they are computed with, never asked. What an operator refuses, it refuses
-where it is run.
+may be symbols (SymInt): they are computed with, never asked. What an operator refuses without its
+arrays' values, ``checks.py`` refuses before a fake is asked.
 """
 
 from __future__ import annotations

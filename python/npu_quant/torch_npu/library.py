@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch._functorch.utils import enable_single_level_autograd_function
 
 import npu_quant
 
 from ..errors import DTypeError, NpuQuantError, ParamError
 from . import fakes
+from .checks import check
 from .missing import name_operators
 from .operators import COMPOSITES, SCHEMAS
 
@@ -33,9 +35,7 @@ def register() -> None:
     for schema, function in COMPOSITES.items():
         _library.define(schema)
         _library.impl(schema.partition("(")[0], function, "CompositeImplicitAutograd")
-    torch.library.register_autograd(
-        "npu::npu_dtype_cast", _cast_back, setup_context=_remember_dtype, lib=_library
-    )
+    _library.impl("npu_dtype_cast", _cast, "Autograd")
     name_operators()
 
 
@@ -68,8 +68,12 @@ def _without_writing(name: str) -> Callable[..., Any]:
 
 
 def _fake(name: str) -> Callable[..., Any]:
-    """Return a fake that refuses what it cannot answer: tensors of which some have elements."""
+    """Return a fake that refuses what the operator does, and tensors of which some have elements.
+
+    An operator that writes into an argument is checked as the one that gives a copy.
+    """
     answer = getattr(fakes, name.removeprefix("npu_"))
+    operator = getattr(npu_quant, name.removesuffix("_"))
 
     def fake(*args: Any, **kwargs: Any) -> Any:
         given = [v for v in (*args, *kwargs.values()) if isinstance(v, torch.Tensor)]
@@ -77,6 +81,7 @@ def _fake(name: str) -> Callable[..., Any]:
             devices = ", ".join(str(tensor.device) for tensor in given)
             text = f"{name}: tensors are on {devices}, expected one device for all."
             raise DTypeError(text)
+        check(operator, args, kwargs)
         try:
             return answer(*args, **kwargs)
         except NpuQuantError:
@@ -95,10 +100,27 @@ def _plain(value: Any) -> Any:
     return value.detach() if is_tracked else value
 
 
-def _remember_dtype(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    ctx.dtype = inputs[0].dtype
+class _Cast(torch.autograd.function._SingleLevelFunction):
+    """A cast, whose derivative is the gradient, cast back.
+
+    What ``torch.library.register_autograd`` makes does not work under torch.func, whose transforms
+    call a kernel of Autograd for one level at a time.
+    """
+
+    @staticmethod
+    def forward(tensor: Any, dtype: int, input_dtype: int | None) -> Any:
+        with torch._C._AutoDispatchBelowAutograd():
+            return torch.ops.npu.npu_dtype_cast(tensor, dtype, input_dtype)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.dtype = inputs[0].dtype
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> tuple[Any, None, None]:
+        return grad.to(ctx.dtype), None, None
 
 
-def _cast_back(ctx: Any, grad: Any) -> tuple[Any, None, None]:
-    """The derivative of a cast: the gradient, cast back."""
-    return grad.to(ctx.dtype), None, None
+def _cast(tensor: Any, dtype: int, input_dtype: int | None = None) -> Any:
+    with enable_single_level_autograd_function():
+        return _Cast.apply(tensor, dtype, input_dtype)

@@ -5,6 +5,7 @@ Each function takes what torch has and returns what takes its place, for the res
 
 from __future__ import annotations
 
+import _thread
 import threading
 from collections.abc import Callable
 from functools import wraps
@@ -51,6 +52,8 @@ def apply() -> None:
     torch.library.Library.impl = _of_both(torch.library.Library.impl)
     start: Any = _in_new_threads(threading.Thread.start)
     threading.Thread.start = start  # type: ignore[method-assign]
+    for name in ("start_new_thread", "start_new"):
+        setattr(_thread, name, _of_functions(getattr(_thread, name)))
 
 
 def _register_hooks() -> None:
@@ -203,5 +206,15 @@ def _in_new_threads(start: Callable[[threading.Thread], None]) -> Callable[..., 
 
         self.run = run_with_alias  # type: ignore[method-assign]
         start(self)
+
+    return started
+
+
+def _of_functions(start: Callable[..., int]) -> Callable[..., int]:
+    """The same of threads that ``_thread`` starts, which are no objects."""
+
+    @wraps(start)
+    def started(function: Callable[..., Any], *args: Any) -> int:
+        return start(_with_alias(function) if callable(function) else function, *args)
 
     return started
