@@ -52,7 +52,7 @@ def npu_dtype_cast(
         ``y.view(np.uint8)``.)
 
     Rounding is to nearest, ties to even; to hifloat8 ties go away from zero; to float8_e8m0fnu
-    numbers are rounded up. Edge cases:
+    ties go up, to the greater power. Edge cases:
 
     ==========================================  ===================================================
     what                                        y
@@ -64,8 +64,9 @@ def npu_dtype_cast(
     NaN to floats                               NaN; its sign and payload are not promised
     -0, or below 0 and rounded to 0             -0; 0 in hifloat8 and int4, which have no -0
     codes of NaN or inf to floats               NaN or inf
-    to float8_e8m0fnu, which has powers of 2    2^-127 for 0 and positive values below it; 2^127
-                                                for inf; NaN for negative values and NaN
+    to float8_e8m0fnu, which has powers of 2    2^-127 for 0, -0 and positive values below it; 2^127
+                                                for inf and what is beyond it; NaN for values below
+                                                0 and NaN
     no elements                                 empty
     ==========================================  ===================================================
 
