@@ -73,9 +73,9 @@ def test_shell_examples_print_what_they_say(name: str, tmp_path: Path) -> None:
     assert (done.stdout, done.stderr, done.returncode) == (found[2], "", 1)
 
 
-@pytest.mark.parametrize("tool", ["operator_table", "operator_stub"])
+@pytest.mark.parametrize("tool", ["operator_table", "operator_stub", "operator_types"])
 def test_what_is_generated_is_fresh(tool: str) -> None:
-    """README's table of operators, and their stub."""
+    """README's table of operators, and their stubs."""
     done = subprocess.run(
         [sys.executable, ROOT / f"tools/{tool}.py", "--check"],
         capture_output=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, get_args
 
 import ml_dtypes
 import numpy as np
@@ -14,7 +14,10 @@ from test_golden_files_tolerance import excess_of
 from npu_quant import ParamError
 from npu_quant.golden import compare
 from npu_quant.golden.judge.tolerance import (
+    CHINESE,
+    RULES,
     Measured,
+    Preset,
     is_about,
     is_kept,
     rule_of,
@@ -241,3 +244,11 @@ def test_the_least_and_the_greatest_number_are_tolerances() -> None:
     golden = np.zeros(4, F32)
     assert compare(off(golden, 1, 3.0), golden, atol=np.finfo(np.float64).max).passed
     assert not compare(off(golden, 1, 3.0), golden, atol=0, rtol=0).passed
+
+
+def test_type_checkers_know_every_preset() -> None:
+    """Of sqnr some."""
+    known = set(get_args(Preset))
+    assert {*RULES, *CHINESE} <= known
+    for name in known:
+        rule_of(name)

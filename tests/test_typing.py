@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NUMPY = """
 import ml_dtypes
 import numpy as np
+import numpy.typing as npt
 
 import npu_quant
 from npu_quant import formats, golden
@@ -53,6 +54,16 @@ found = golden.explain(y, op="npu_dynamic_quant", inputs={"input": x})
 ranked: tuple[golden.VariantResult, ...] = found.ranked
 refusal: str | None = golden.compare(y, y, allow_constant=True).refusal
 golden.compare(y, y, allow_constant="yes")  # wrong
+golden.compare(y, y, preset="offbyone")  # wrong
+assert_golden(y, y, preset="off_by_one")
+assert_golden(y, y, preset="sqnr=40")
+golden.compare(y, op="npu_dynamic_qant", inputs={"input": x})  # wrong
+golden.compare(y, op=npu_quant.npu_dynamic_quant, inputs={"input": x})
+codes: npt.NDArray[np.int8] = y
+packed: npt.NDArray[np.int32] = formats.pack_int4(y)
+either: npu_quant.ops.dynamic_quant.DynamicQuantResult = npu_quant.npu_dynamic_quant(x)
+products: list[npt.NDArray[np.int32]] = npu_quant.npu_grouped_matmul([y], [y])
+tensor: str = y  # wrong
 lost: formats.FormatLoss = formats.compare(x, formats=["int8"]).loss("int8", "pertoken")
 db: float = golden.loss(x, x).sqnr_db + lost.sqnr_db
 formats.compare(x, formats=8)  # wrong
@@ -63,6 +74,8 @@ def test(npu_golden: GoldenFixture) -> None:
     npu_golden(y, op="npu_dynamic_quant", inputs={"input": x}).rung
     npu_golden.stored(y, name="y").passed
     npu_golden.store(y)  # wrong
+    npu_golden(y, y, alow_constant=True)  # wrong
+    npu_golden(y, y, atol={"y": 1}, preset=None, allow_constant=True)
 """
 
 TORCH = """import torch
@@ -76,6 +89,14 @@ npu_quant.npu_dynamic_quant(x, dst_type=torch.strided)  # wrong
 npu_quant.formats.decode(npu_quant.formats.encode(x, torch.float8_e5m2), torch.float8_e5m2)
 npu_quant.make_per_tensor_affine_quantizer(0.5, 0, torch.qint8)
 npu_quant.testing.assert_golden(x, x)
+y: torch.Tensor = npu_quant.npu_dynamic_quant(x).y
+codes, scale = npu_quant.npu_dynamic_quant(x, dst_type=torch.int8)
+total = (codes.to(torch.float32) * scale.unsqueeze(-1)).sum().item()
+whole: torch.Tensor = npu_quant.npu_quantize(x, scale, None, torch.qint8)
+sums: list[torch.Tensor] = npu_quant.npu_grouped_matmul([codes], [codes.T], output_dtype=3)
+back: torch.Tensor = npu_quant.formats.unpack_int4(npu_quant.formats.pack_int4(codes))
+y.astype("int8")  # wrong
+npu_quant.npu_dynamic_quant(x.numpy()).y.unsqueeze(0)  # wrong
 """
 
 

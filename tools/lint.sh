@@ -11,7 +11,8 @@ echo "ruff";         "$python" -m ruff check .
 echo "mypy";         "$python" -m mypy
 echo "stubtest";     "$python" -m mypy.stubtest npu_quant --allowlist tools/stubtest.txt --mypy-config-file pyproject.toml
 echo "README";       "$python" tools/operator_table.py --check
-echo "stub";         "$python" tools/operator_stub.py --check
+echo "stubs";        "$python" tools/operator_stub.py --check
+                     "$python" tools/operator_types.py --check
 # Each planted fault has its text once in today's sources.
 echo "mutation";     "$python" -m tools.mutation --list >/dev/null
 # Warnings were errors when the package was built: the Makefile sees to it.

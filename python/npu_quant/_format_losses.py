@@ -123,9 +123,10 @@ class _Quantized:
         y = self._y[rows, columns.start // self._each : columns.stop // self._each]
         if self._group.formats is not _SCALED:
             pairs = self._scale[rows, columns.start // 64 : columns.stop // 64]
-            return npu_anti_mx_quant(
+            back: NDArray[np.float32] = npu_anti_mx_quant(
                 y, pairs, dst_type="float32", src_type=self._format, numerics=_REFERENCE
             )
+            return back
         if self._format == "int8":
             numbers = y.astype(np.float32)
         else:

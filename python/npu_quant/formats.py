@@ -16,20 +16,20 @@ hifloat8 code (docs/numerics.md 11). :func:`encode` and :func:`decode` compute a
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _codes, _core, dtypes
+from ._format_arrays import PARAM_INVALID, as_tensor, check_array, held_as, packed
 from ._format_comparison import FormatComparison
 from ._format_losses import FormatLoss, chosen, losses_of
 from ._names import dir_of
-from .arrays import Array
+from .arrays import Array, Tensor
 from .dtypes import DTypeName
 from .errors import DTypeError, ParamError
 from .ops import npu_dtype_cast
@@ -40,12 +40,12 @@ __all__ += ["pack_fp4", "pack_int4", "unpack_fp4", "unpack_int4"]
 
 __dir__ = dir_of(__name__)
 
+T = TypeVar("T", bound=Tensor)
 _NAMES = (
     *("int4", "hifloat8", "float8_e5m2", "float8_e4m3fn"),
     *("float8_e8m0fnu", "float4_e2m1", "float4_e1m2"),
 )
 _FLOATS = ("float16", "bfloat16", "float32")
-_PARAM_INVALID = 161002
 _REFERENCE = "reference"
 """The arithmetic of formats, whichever profile the operators have."""
 
@@ -87,7 +87,7 @@ def _name_of(format: DTypeName, *more: str) -> str:
     if row is not None and row.name in known:
         return row.name
     came = row.name if row is not None else repr(format)[:60]
-    raise ParamError(f"format is {came}, available: {', '.join(known)}.", _PARAM_INVALID)
+    raise ParamError(f"format is {came}, available: {', '.join(known)}.", PARAM_INVALID)
 
 
 def info(format: DTypeName) -> Format:
@@ -121,7 +121,11 @@ def _described(name: str) -> Format:
 _info: Callable[[str], Format] = cache(_described)
 
 
-def encode(values: Array, format: DTypeName) -> NDArray[Any]:
+@overload
+def encode(values: NDArray[Any], format: DTypeName) -> NDArray[Any]: ...
+@overload
+def encode(values: T, format: DTypeName) -> T: ...
+def encode(values: Array, format: DTypeName) -> Array:
     """Return the codes nearest to numbers.
 
     Ties go to the even code; in hifloat8 away from zero. Values beyond the greatest value get its
@@ -155,7 +159,11 @@ def encode(values: Array, format: DTypeName) -> NDArray[Any]:
     return npu_dtype_cast(values, _name_of(format), numerics=_REFERENCE)
 
 
-def decode(codes: Array, format: DTypeName) -> NDArray[np.float32]:
+@overload
+def decode(codes: NDArray[Any], format: DTypeName) -> NDArray[np.float32]: ...
+@overload
+def decode(codes: T, format: DTypeName) -> T: ...
+def decode(codes: Array, format: DTypeName) -> Array:
     """Return the numbers that codes stand for, exactly.
 
     Args:
@@ -178,63 +186,12 @@ def decode(codes: Array, format: DTypeName) -> NDArray[np.float32]:
         array([448.,  -0.,  nan], dtype=float32)
     """
     if _core.is_tensor(codes):
-        return _as_tensor(decode(_core.array_of(codes, "formats.decode", "codes"), format))
+        return as_tensor(decode(_core.array_of(codes, "formats.decode", "codes"), format))
     name = _name_of(format, "int8")
-    held = _held("codes", codes, name)
+    held = held_as("codes", codes, name)
     if name == "int8":
         return held.astype(np.float32)
     return npu_dtype_cast(held, np.float32, name, numerics=_REFERENCE)
-
-
-def _as_tensor(array: NDArray[Any]) -> NDArray[Any]:
-    """A tensor in the memory of an array; torch is there, for an argument was a tensor."""
-    tensor: NDArray[Any] = sys.modules["torch"].from_numpy(array)
-    return tensor
-
-
-def _held(argument: str, codes: Any, name: str) -> NDArray[Any]:
-    """Codes as an array of their format's carrier."""
-    row = _codes.row_of(name)
-    _check_array(argument, codes, str(row.carrier))
-    if codes.dtype != row.carrier:
-        is_same = codes.dtype.itemsize == 1 and codes.dtype.name in (name, "uint8")
-        if name == "int4" or not is_same:
-            text = f"{argument} has dtype {codes.dtype}, expected {row.carrier} for {name}."
-            raise DTypeError(text, _PARAM_INVALID)
-    if row.bits == 4:
-        _check_axis(argument, codes.shape, 1)
-    held: NDArray[Any] = codes.view(row.carrier)
-    return held
-
-
-def _check_array(argument: str, value: object, expected: str) -> None:
-    """Refuse what is no array, and what would lose its mask."""
-    if not isinstance(value, np.ndarray) or isinstance(value, np.ma.MaskedArray):
-        raise DTypeError(f"{argument} is not a numpy.ndarray, expected {expected}.", _PARAM_INVALID)
-
-
-def _check_axis(argument: str, shape: tuple[int, ...], factor: int) -> None:
-    if not shape or shape[-1] % factor:
-        wanted = (
-            f"a last axis that is a multiple of {factor}" if factor > 1 else "at least one axis"
-        )
-        raise ParamError(f"{argument} has shape {shape}, expected {wanted}.", _PARAM_INVALID)
-
-
-def _packed(codes: Any, name: str, dtypes: tuple[str, str], low: int) -> NDArray[Any]:
-    if _core.is_tensor(codes):
-        array = _core.array_of(codes, "formats.pack", "codes")
-        return _as_tensor(_packed(array, name, dtypes, low))
-    carrier = _codes.row_of(name).carrier
-    _check_array("codes", codes, " or ".join(dtypes))
-    if codes.dtype.name not in dtypes:
-        text = f"codes has dtype {codes.dtype}, expected {' or '.join(dtypes)}."
-        raise DTypeError(text, _PARAM_INVALID)
-    is_plain = codes.dtype.name == dtypes[0]
-    if is_plain and codes.size and (codes.min() < low or codes.max() > low + 15):
-        raise ParamError(f"codes are beyond {name}, expected {low} to {low + 15}.", _PARAM_INVALID)
-    _check_axis("codes", codes.shape, 2 * carrier.itemsize)
-    return _codes.packed(codes.view(np.uint8), carrier)
 
 
 def compare(
@@ -280,19 +237,21 @@ def compare(
           float8_e4m3fn pertoken: 31.9 dB, worst row [0] 31.9 dB, 1.031 bytes an element
     """
     array: Any = _core.array_of(x, "formats.compare", "x") if _core.is_tensor(x) else x
-    _check_array("x", array, "floats")
+    check_array("x", array, "floats")
     if array.dtype not in _FLOATS:
         text = f"x has dtype {array.dtype}, expected float16, bfloat16 or float32."
-        raise DTypeError(text, _PARAM_INVALID)
+        raise DTypeError(text, PARAM_INVALID)
     if not array.ndim or not array.size:
-        raise ParamError(
-            f"x has shape {array.shape}, expected one element or more.", _PARAM_INVALID
-        )
+        raise ParamError(f"x has shape {array.shape}, expected one element or more.", PARAM_INVALID)
     losses = losses_of(array, *chosen(formats, groups))
     return FormatComparison(array.dtype.name, array.shape, tuple(losses))
 
 
-def pack_int4(codes: Array) -> NDArray[np.int32]:
+@overload
+def pack_int4(codes: NDArray[Any]) -> NDArray[np.int32]: ...
+@overload
+def pack_int4(codes: T) -> T: ...
+def pack_int4(codes: Array) -> Array:
     """Pack int4 codes, 8 to an int32 element: the first is its low nibble.
 
     Args:
@@ -308,10 +267,14 @@ def pack_int4(codes: Array) -> NDArray[np.int32]:
         >>> formats.pack_int4(np.arange(8, dtype=np.int8)).view(np.uint32).item() == 0x76543210
         True
     """
-    return _packed(codes, "int4", ("int8", "int4"), -8)
+    return packed(codes, "int4", ("int8", "int4"), -8)
 
 
-def unpack_int4(elements: Array, axis: int = -1) -> NDArray[np.int8]:
+@overload
+def unpack_int4(elements: NDArray[Any], axis: int = ...) -> NDArray[np.int8]: ...
+@overload
+def unpack_int4(elements: T, axis: int = ...) -> T: ...
+def unpack_int4(elements: Array, axis: int = -1) -> Array:
     """Unpack the int4 codes of int32 elements, each into an int8.
 
     It is the inverse of :func:`npu_quant.npu_convert_weight_to_int4pack` and :func:`pack_int4`.
@@ -337,16 +300,20 @@ def unpack_int4(elements: Array, axis: int = -1) -> NDArray[np.int8]:
     """
     if _core.is_tensor(elements):
         array = _core.array_of(elements, "formats.unpack_int4", "elements")
-        return _as_tensor(unpack_int4(array, axis))
-    held = _held("elements", elements, "int4")
+        return as_tensor(unpack_int4(array, axis))
+    held = held_as("elements", elements, "int4")
     if not -held.ndim <= operator.index(axis) < held.ndim:
         text = f"axis is {axis}, expected {-held.ndim} to {held.ndim - 1}."
-        raise ParamError(text, _PARAM_INVALID)
+        raise ParamError(text, PARAM_INVALID)
     codes = _codes.int4_of(np.moveaxis(held, axis, -1))
     return np.ascontiguousarray(np.moveaxis(codes, -1, axis))
 
 
-def pack_fp4(codes: Array) -> NDArray[np.uint8]:
+@overload
+def pack_fp4(codes: NDArray[Any]) -> NDArray[np.uint8]: ...
+@overload
+def pack_fp4(codes: T) -> T: ...
+def pack_fp4(codes: Array) -> Array:
     """Pack float4 codes of either kind, 2 to a byte: the first is its low nibble.
 
     Args:
@@ -362,10 +329,14 @@ def pack_fp4(codes: Array) -> NDArray[np.uint8]:
         >>> hex(formats.pack_fp4(np.array([2, 15], np.uint8)).item())
         '0xf2'
     """
-    return _packed(codes, "float4_e2m1", ("uint8", "float4_e2m1fn"), 0)
+    return packed(codes, "float4_e2m1", ("uint8", "float4_e2m1fn"), 0)
 
 
-def unpack_fp4(elements: Array) -> NDArray[np.uint8]:
+@overload
+def unpack_fp4(elements: NDArray[Any]) -> NDArray[np.uint8]: ...
+@overload
+def unpack_fp4(elements: T) -> T: ...
+def unpack_fp4(elements: Array) -> Array:
     """Unpack the float4 codes of bytes, of either kind, each into its own byte.
 
     Args:
@@ -386,5 +357,5 @@ def unpack_fp4(elements: Array) -> NDArray[np.uint8]:
     """
     if _core.is_tensor(elements):
         array = _core.array_of(elements, "formats.unpack_fp4", "elements")
-        return _as_tensor(unpack_fp4(array))
-    return _codes.unpacked(_held("elements", elements, "float4_e2m1"))
+        return as_tensor(unpack_fp4(array))
+    return _codes.unpacked(held_as("elements", elements, "float4_e2m1"))

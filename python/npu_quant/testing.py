@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ._kinds import check
 from ._names import dir_of
 from .errors import NpuQuantError
 from .golden.api import Comparison, Sides, compared, sides_of
-from .golden.judge.request import Limits, Request
+from .golden.judge.request import Arguments, Limits, OperatorName, Request
+from .golden.judge.tolerance import Preset
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["GoldenFixture", "GoldenMismatch", "GoldenRefused", "assert_golden"]
 
@@ -24,11 +28,13 @@ class GoldenFixture(Protocol):
         def test_rows(npu_golden: npu_quant.testing.GoldenFixture) -> None: ...
     """
 
-    def __call__(self, actual: Any, golden: Any = None, **arguments: Any) -> Comparison:
+    def __call__(
+        self, actual: Any, golden: Any = None, **arguments: Unpack[Arguments]
+    ) -> Comparison:
         """Compare: :func:`assert_golden`'s arguments, with the marker ``npu_golden``'s defaults."""
         ...
 
-    def stored(self, actual: Any, name: str = "y", **arguments: Any) -> Comparison:
+    def stored(self, actual: Any, name: str = "y", **arguments: Unpack[Arguments]) -> Comparison:
         """Compare with what this test gave when ``--npu-golden-update`` stored its goldens."""
         ...
 
@@ -60,12 +66,12 @@ def assert_golden(
     actual: Any,
     golden: Any = None,
     *,
-    op: str | Callable[..., Any] | None = None,
+    op: OperatorName | Callable[..., Any] | None = None,
     inputs: Any = None,
     numerics: str | None = None,
     atol: float | Mapping[str, float] | None = None,
     rtol: float | Mapping[str, float] | None = None,
-    preset: str | None = None,
+    preset: Preset | None = None,
     variant: str | None = None,
     names: Sequence[str] | None = None,
     allow_constant: bool = False,

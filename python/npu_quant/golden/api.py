@@ -26,7 +26,8 @@ from .judge.outputs import (
 from .judge.power import blind_spot
 from .judge.ranking import ranked_formulas
 from .judge.refusal import refusal_of
-from .judge.request import Limit, Limits, Request
+from .judge.request import Limit, Limits, OperatorName, Request
+from .judge.tolerance import Preset
 from .operators import Model, model_of, name_of, outputs_of
 from .report import explanation as of_formulas
 from .report import pair
@@ -87,12 +88,12 @@ def compare(
     actual: Any,
     golden: Any = None,
     *,
-    op: str | Callable[..., Any] | None = None,
+    op: OperatorName | Callable[..., Any] | None = None,
     inputs: Any = None,
     numerics: str | None = None,
     atol: Limit = None,
     rtol: Limit = None,
-    preset: str | None = None,
+    preset: Preset | None = None,
     variant: str | None = None,
     names: Sequence[str] | None = None,
     axis: int | None = None,
@@ -310,7 +311,7 @@ def _operator(golden: Any, request: Request) -> tuple[str | None, Sequence[str] 
 
 def explain(
     actual: Any,
-    op: str | Callable[..., Any],
+    op: OperatorName | Callable[..., Any],
     inputs: Any,
     *,
     numerics: str | None = None,

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import pytest
 
@@ -14,11 +14,14 @@ from npu_quant_pytest.ledger import Record
 
 from ..errors import DTypeError, ParamError
 from ..golden.api import Comparison, Sides, run, sides_of
-from ..golden.judge.request import Request
+from ..golden.judge.request import Arguments, Request
 from ..testing import GoldenFixture, GoldenMismatch, GoldenRefused, checked
 from . import archive, keeping, records, store
 from .folders import Folders
 from .settings import Settings, request_of, settings_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 # pytest shows the frames of the test only.
 __tracebackhide__ = True
@@ -61,7 +64,9 @@ class Golden(GoldenFixture):
         return "<npu_golden>"  # pytest shows it in every failing test
 
     @_concise
-    def __call__(self, actual: Any, golden: Any = None, **arguments: Any) -> Comparison:
+    def __call__(
+        self, actual: Any, golden: Any = None, **arguments: Unpack[Arguments]
+    ) -> Comparison:
         """Fail unless results are what their golden says, or rounding explains the difference.
 
         Args:
@@ -82,7 +87,7 @@ class Golden(GoldenFixture):
         return self._judge(actual, golden, asked, request_of(asked))
 
     @_concise
-    def stored(self, actual: Any, name: str = "y", **arguments: Any) -> Comparison:
+    def stored(self, actual: Any, name: str = "y", **arguments: Unpack[Arguments]) -> Comparison:
         """Compare with what this test gave when its goldens were stored.
 
         They are in ``golden/<test module>/<test>/<name>.npz`` beside the test's file. ``pytest

@@ -5,17 +5,38 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, TypedDict, Union
 
 import numpy as np
 
 from ... import _kinds
 from ..._kinds import Progress
 from ...errors import ParamError
-from .tolerance import rule_of
+from .tolerance import Preset, rule_of
+
+if TYPE_CHECKING:
+    from ...ops import _Operator
+
+    OperatorName = _Operator  # each name is a Literal
+else:
+    OperatorName = str
 
 # Union, since these are evaluated and Python 3.10 lacks some | of them.
 Limit = Union[float, Mapping[str, float], None]  # noqa: UP007
+
+
+class Arguments(TypedDict, total=False):
+    """What a comparison in a test is asked for, besides the arrays."""
+
+    op: OperatorName | Callable[..., Any] | None
+    inputs: Any
+    numerics: str | None
+    atol: Limit
+    rtol: Limit
+    preset: Preset | None
+    variant: str | None
+    names: Sequence[str] | None
+    allow_constant: bool | None
 
 
 @dataclass(frozen=True)

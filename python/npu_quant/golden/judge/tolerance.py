@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,21 @@ from ..sources import blocks
 
 RULES = ("exact", "off_by_one", "thousandth", "sqnr=40", "cann", "cann-en", "msprobe")
 """The presets shown next to every verdict; sqnr takes any number of dB."""
+Preset = Literal[
+    "exact",
+    "off_by_one",
+    "thousandth",
+    "双千分之一",
+    "cann",
+    "cann-en",
+    "msprobe",
+    "sqnr=20",
+    "sqnr=30",
+    "sqnr=40",
+    "sqnr=50",
+    "sqnr=60",
+]
+"""The presets as type checkers know them: of sqnr a few, of which there is any number."""
 CHINESE = {"双千分之一": "thousandth"}
 """The presets that Ascend's documents have a Chinese name for, by that name."""
 KNOWN = ", ".join(
