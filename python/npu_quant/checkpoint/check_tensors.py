@@ -30,6 +30,8 @@ _OTHERS = names.words("""
 """)
 KNOWN = frozenset([*_OTHERS, *TYPES]) | MX | FP8
 """The types of AscendV1 that a consumer or msmodelslim knows."""
+_RULED = FP4 | FP8 | {"W8A8"}
+"""Types whose tensors are known here, beside those that quantize writes."""
 PREFIXES = ("model.", "language_model.", "model.language_model.")
 ROUTERS = ("gate", "router", "shared_expert_gate")
 
@@ -123,6 +125,12 @@ def _types(model: QuantizedModel, found: Findings) -> dict[str, str]:
                 text = f"is of type {type}: vllm-ascend knows W8A8FP8_DYNAMIC"
                 found.warning("unknown-type", module, text)
     return result
+
+
+def has_rules(model: QuantizedModel, type: str) -> bool:
+    """Say whether it is known which tensors a module of a type has."""
+    is_written = type in TYPES and model.format in TYPES[type].formats
+    return is_written or (model.is_ascend and type in _RULED)
 
 
 def needed(model: QuantizedModel, type: str) -> list[str]:

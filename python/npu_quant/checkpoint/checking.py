@@ -33,6 +33,7 @@ from .originals import (
 from .quantized import QuantizedModel
 from .reports import CheckReport, Findings
 from .schemes import FLOAT, TYPES
+from .states import note_states
 from .sums import NO_SUMS
 from .workers import Workers, each_of_many
 
@@ -97,13 +98,15 @@ def check(
     recipe = recipes_of(layers) if original is not None else _said(model)
     count = Counter(layer.type for layer in layers)
     modules = names.modules_of(model.tensors)
-    left = sum(names.is_linear(m) and m not in model.types for m in modules)
-    types = dict(count) | ({FLOAT: left} if left else {})
+    floats = sum(names.is_linear(m) and m not in model.types for m in modules)
+    types = dict(count) | ({FLOAT: floats} if floats else {})
     kind = model.config.model_type
     has_original = original is not None
     notes = [] if has_sums or has_original else [NO_SUMS]
+    compared = {task.module for task, _ in rows}
+    left = note_states(model, layers, compared, has_original=has_original)
     return CheckReport(
-        str(folder), model.format, kind, [*found], types, recipe, layers, has_original, notes
+        str(folder), model.format, kind, [*found], types, recipe, layers, has_original, notes, left
     )
 
 
