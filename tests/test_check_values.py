@@ -36,24 +36,6 @@ def test_scales_of_integers(tmp_path: Path) -> None:
     assert ("scale", f"{O}.weight_scale") in found
 
 
-OF_ROWS = "npu_quant-P-127"
-
-
-@pytest.mark.parametrize(
-    ("change", "recipe"),
-    [(np.copy, OF_ROWS), (np.ravel, None), (np.transpose, None), (lambda a: a.astype("u2"), None)],
-)
-def test_static_scales_that_cannot_be_compared(
-    change: Callable[[Array], Array], recipe: str | None, tmp_path: Path
-) -> None:
-    """W8A8 keeps weight_scale in a shape or dtype that no consumer reads: its codes are let be."""
-    source, folder = expected_pair(tmp_path)
-    as_static(folder, O)
-    replace(folder, f"{O}.weight_scale", change)
-    layers = {layer.name: layer for layer in check(folder, source, 1).layers}
-    assert (layers[O].recipe, layers[Q].recipe) == (recipe, OF_ROWS)
-
-
 @pytest.mark.parametrize(
     ("steps", "number"), [(0, 0), (64, 0), (-64, 0), (65, 1), (-65, 1), (8192, 1), (-8192, 1)]
 )

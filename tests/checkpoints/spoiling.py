@@ -133,11 +133,12 @@ def as_type(folder: Path, module: str, kind: str) -> None:
 def as_static(folder: Path, module: str) -> None:
     """Make a module of W8A8_DYNAMIC one of W8A8, whose activations have a scale of their own."""
     scale = tensor(folder, f"{module}.weight_scale")[:, 0]
+    sums = tensor(folder, f"{module}.weight").sum(axis=1, dtype=np.int32)
     step = np.array([0.03125], BFLOAT16)
     made = {
         "input_scale": step,
         "input_offset": np.array([3], np.float32),
-        "quant_bias": np.zeros(scale.shape, np.int32),
+        "quant_bias": -3 * sums,
         "deq_scale": scale * step.astype(np.float32),
     }
     add(folder, {f"{module}.{name}": a for name, a in made.items()})

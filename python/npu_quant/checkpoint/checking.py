@@ -13,7 +13,7 @@ import numpy as np
 
 from .._kinds import Progress
 from ..files.common import FileError
-from . import check_values, names, sums
+from . import check_static, check_values, names, sums
 from .check_files import read
 from .check_tensors import check_described, check_shapes
 from .folder import CheckpointError
@@ -80,7 +80,7 @@ def check(
     listed = sums.listed(folder, found) if has_sums and not is_whole else []
     looks = [
         Look(partial(sums.is_whole, folder), listed),
-        Look(partial(check_values.look, model), check_values.tasks_of(model)),
+        Look(partial(check_values.look, model, original), check_values.tasks_of(model)),
     ]
     if original is not None:
         floats = check_names(model, original, found)
@@ -89,6 +89,7 @@ def check(
     hashed, values, *of_original = _carry_out(looks, workers, progress)
     sums.report(hashed, found)
     check_values.report(model, values, found)
+    check_static.check_shared(model, found)
     same, rows = of_original or ([], [])
     report_floats(same, found)
     layers = judge(model, rows, found)
@@ -98,8 +99,8 @@ def check(
     recipe = recipes_of(layers) if original is not None else _said(model)
     count = Counter(layer.type for layer in layers)
     modules = names.modules_of(model.tensors)
-    floats = sum(names.is_linear(m) and m not in model.types for m in modules)
-    types = dict(count) | ({FLOAT: floats} if floats else {})
+    unquantized = sum(names.is_linear(m) and m not in model.types for m in modules)
+    types = dict(count) | ({FLOAT: unquantized} if unquantized else {})
     kind = model.config.model_type
     has_original = original is not None
     notes = [] if has_sums or has_original else [NO_SUMS]

@@ -19,11 +19,11 @@ fused layers of two types, wrong dtypes, shapes and scales. It hashes the files 
 names. With --original it computes the codes anew, names the arithmetic that gives the codes of the
 folder, and reports the error of every layer.
 
-Every quantized module is judged by its codes (with --original), scales and shapes. The report says by
-which, and names the modules that no rule here judges, such as those of types it does not know.
+Every quantized module is judged by its codes (with --original), its scales and its shapes. The
+report says by which, and names the modules that no rule judges, such as those of unknown layouts.
 
-Exit status: 0 no error found, 1 errors found, 2 the folder cannot be checked, 3 not judged: no error
-found, but modules that no rule judges, or no module that is quantized; 130 interrupted."""
+Exit status: 0 no error found, 1 errors found, 2 the folder cannot be checked, 3 not judged (no
+error, but no rule judges some modules, or no module is quantized), 130 interrupted."""
 
 
 def parser() -> Parser:
