@@ -52,6 +52,7 @@ INT4: Mapping[str, Any] = {"family": "qwen3_moe", "scheme": "W4A8_DYNAMIC"}
 MX: Mapping[str, Any] = {"scheme": "W8A8_MXFP8"}
 STRAYS = frozenset({"stray-weights", "missing-tensor", "index"})
 SUMS = frozenset({"scale-bias"})
+QUANT_BIAS = frozenset({"quant-bias"})
 
 
 FILES = {
@@ -335,7 +336,9 @@ NUMBERS = {
         also=frozenset({"dtype"}),
     ),
     "deq_scale is no product": Fault("static", O, static(lambda f: put(f, f"{O}.deq_scale", 7, 1))),
-    "input_offset": Fault("static", O, static(lambda f: put(f, f"{O}.input_offset", 0, 200))),
+    "input_offset": Fault(
+        "static", O, static(lambda f: put(f, f"{O}.input_offset", 0, 200)), also=QUANT_BIAS
+    ),
     "scale_bias": Fault("scale-bias", f"{E}.0.gate_proj", bias_off, **INT4),
     "codes are NaN": Fault(
         "nonfinite", f"{Q}.weight", lambda f: put(f, f"{Q}[.]weight", (3, 5), np.nan), **MX

@@ -11,7 +11,7 @@ weight_scale itself may be there, too; where it is not, deq_scale / input_scale 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 STATIC = frozenset(["W8A8", "W8A8S", "W8A8_MIX"])
 """Types of Linears whose activations have one scale; W8A8_MIX is W8A8_DYNAMIC, too."""
 NEEDED = ["weight", "input_scale", "input_offset", "quant_bias", "deq_scale"]
-OF_ACTIVATIONS = ("input_scale", "input_offset")
 NUMBERS = (*FLOATS, "I8", "I32", "I64")
 _ROUNDING = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24}
 """The greatest relative error of rounding to a dtype."""
@@ -211,25 +210,44 @@ def _may_have_bias(model: QuantizedModel) -> bool:
     return is_said or model.config.model_type.startswith("qwen2")
 
 
-def check_shared(model: QuantizedModel, found: Findings) -> None:
+class Input(NamedTuple):
+    """A static module whose scale and offset of activations are read."""
+
+    module: str
+    size: int = 0
+
+
+def inputs_of(model: QuantizedModel) -> Iterator[Input]:
+    """Yield the static modules that consumers fuse with others."""
+    for _, members in names.sharing_groups(names.modules_of(model.tensors)):
+        yield from (Input(m) for m in members if is_static(model, m))
+
+
+def input_of(model: QuantizedModel, task: Input) -> dict[str, float]:
+    """Return a module's scale and offset of activations, as consumers read them."""
+    result = {}
+    for part in ("input_scale", "input_offset"):
+        if (tensor := model.part(task.module, part)) is not None:
+            values = numbers(model, tensor).ravel()
+            is_scale = part == "input_scale"
+            (read,) = values.astype(DTYPES[model.params]).astype(np.float32) if is_scale else values
+            result[part] = float(read)
+    return result
+
+
+def check_shared(
+    model: QuantizedModel, seen: Iterable[tuple[Input, dict[str, float]]], found: Findings
+) -> None:
     """Find fused Linears whose parts have different scales or offsets of their one activation."""
+    inputs = {task.module: read for task, read in seen}
     for what, members in names.sharing_groups(names.modules_of(model.tensors)):
-        static = [m for m in members if is_static(model, m)]
-        for part in OF_ACTIVATIONS:
-            said = {m: number for m in static for number in _read(model, m, part)}
-            if len({*said.values()}) > 1:
+        for part in ("input_scale", "input_offset"):
+            said = {m: inputs[m][part] for m in members if part in inputs.get(m, ())}
+            numbers = {n for n in said.values() if n == n}  # NaN is reported for itself
+            if len(numbers) > 1:
                 values = ", ".join(f"{names.last_of(m)} {n:.6g}" for m, n in said.items())
-                text = f"{part} differs ({values}): consumers load them into one element, and the"
-                found.error("static", f"{what}", f"{text} last serves all")
-
-
-def _read(model: QuantizedModel, module: str, part: str) -> Iterable[float]:
-    """Return the element of a part, as consumers read it."""
-    if (tensor := model.part(module, part)) is not None:
-        values = numbers(model, tensor).ravel()
-        if part == "input_scale":
-            values = values.astype(DTYPES[model.params]).astype(np.float32)
-        yield from map(float, values[values == values])
+                text = f"have different {part} ({values}): consumers load them into one element"
+                found.error("static", what, f"{text}, where the last serves all")
 
 
 def static_modules(model: QuantizedModel) -> Iterator[str]:
