@@ -35,8 +35,8 @@ class Band(NamedTuple):
     weight: Weight
     codes: Codes
     scales: Scales
-    slack: float = 0.0
-    """The relative error that the scales may have, which follow of rounded products."""
+    slack: NDArray[np.float32] | None = None
+    """How far scales may be off that follow of rounded products."""
 
 
 class Rows(NamedTuple):
@@ -176,11 +176,11 @@ def _see_nearest(total: Compared, band: Band, codes: str, variant: str) -> None:
 def _differ(band: Band, nearest: NDArray[Any]) -> NDArray[np.bool_]:
     """Return which codes are not the nearest, for any scales that differ by no more than slack."""
     different = nearest != band.codes
-    if band.slack:
+    if band.slack is not None:
         quotient = band.weight.w.astype(np.float32) / band.scales
         quotient = np.clip(quotient, nearest - 0.5, nearest + 0.5)  # at the ends of int8
         off = np.abs(quotient - band.codes)
-        different &= ~(off <= 0.5 + band.slack * np.abs(quotient))
+        different &= ~(off <= 0.5 + band.slack / np.abs(band.scales) * np.abs(quotient))
     return np.asarray(different)
 
 
@@ -189,8 +189,8 @@ def _see_recipe(count: Count, name: str, band: Band, allowed: int) -> None:
     weight = band.weight
     made = weight.scales(name)
     fits = (made == band.scales) | (weight.amax == 0)
-    if band.slack:
-        fits |= np.abs(made - band.scales) <= band.slack * np.abs(made)
+    if band.slack is not None:
+        fits |= np.abs(made - band.scales) <= band.slack
     is_out = count.rows + np.count_nonzero(~fits.all(axis=1)) > allowed
     codes = band.codes if is_out else weight.codes(name)
     count.see(codes != band.codes, fits, band.begin)
@@ -216,12 +216,13 @@ def _variants(
 
 def _stored(
     model: QuantizedModel, module: str, codes: str, begin: int, end: int
-) -> tuple[Any, Any, float]:
+) -> tuple[Any, Any, Any]:
     """Return codes, int8 or float8_e4m3fn, scales, float32 of rows or E8M0 of blocks, and slack."""
     weight = model.tensors[f"{module}.weight"]
     rows, k = end - begin, weight.shape[1]
     if check_static.is_static(model, module):
         s, slack = check_static.scales_of(model, module)
+        slack = slack if slack is None else slack[begin:end]
         return _int8(model, weight, begin, rows), s[begin:end].copy(), slack
     scale = model.tensors[f"{module}.weight_scale"]
     across = scale.shape[1]
@@ -229,12 +230,12 @@ def _stored(
     raw = bytes_of(model.folder, scale, begin * size, rows * size)
     if codes == "mxfp8":
         q = bytes_of(model.folder, weight, begin * k, rows * k).view(_E4M3)
-        return q.reshape(rows, k), raw.reshape(rows, across), 0.0
+        return q.reshape(rows, k), raw.reshape(rows, across), None
     s = raw.view(NUMPY[scale.kind]).astype(np.float32).reshape(rows, across)
     if codes == "int4" and model.is_ascend:
         packed = bytes_of(model.folder, weight, begin // 2 * k, rows // 2 * k).view(np.int8)
-        return np.ascontiguousarray(_codes.int4_of(packed.reshape(-1, k).T).T), s, 0.0
-    return _int8(model, weight, begin, rows), s, 0.0
+        return np.ascontiguousarray(_codes.int4_of(packed.reshape(-1, k).T).T), s, None
+    return _int8(model, weight, begin, rows), s, None
 
 
 def _int8(model: QuantizedModel, weight: Tensor, begin: int, rows: int) -> NDArray[np.int8]:

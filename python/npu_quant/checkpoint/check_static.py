@@ -27,12 +27,17 @@ from .weights import DTYPES
 if TYPE_CHECKING:
     from .originals import Original
 
-STATIC = frozenset(["W8A8", "W8A8S", "W8A8_MIX"])
+STATIC_ONLY = frozenset(["W8A8", "W8A8S"])
+STATIC = STATIC_ONLY | {"W8A8_MIX"}
 """Types of Linears whose activations have one scale; W8A8_MIX is W8A8_DYNAMIC, too."""
 NEEDED = ["weight", "input_scale", "input_offset", "quant_bias", "deq_scale"]
 NUMBERS = (*FLOATS, "I8", "I32", "I64")
-_ROUNDING = {"bfloat16": 2.0**-8, "float16": 2.0**-11, "float32": 2.0**-24}
-"""The greatest relative error of rounding to a dtype."""
+_ROUNDING = {
+    "bfloat16": (2.0**-8, 2.0**-134),
+    "float16": (2.0**-11, 2.0**-25),
+    "float32": (2.0**-24, 2.0**-150),
+}
+"""The greatest error of rounding to a dtype: relative, and of subnormal numbers."""
 _KINDS = {"BF16": "bfloat16", "F16": "float16"}
 _BIASED = names.words("""
     attention_bias qkv_bias mlp_bias use_bias use_qkv_bias add_qkv_bias add_bias_linear bias
@@ -88,18 +93,22 @@ def has_scale(model: QuantizedModel, module: str) -> bool:
     return has_own_scale(model, module) or all(parts)
 
 
-def scales_of(model: QuantizedModel, module: str) -> tuple[NDArray[np.float32], float]:
-    """Return the scales of rows [N, 1] of a static module, and how far they may be off.
+def scales_of(
+    model: QuantizedModel, module: str
+) -> tuple[NDArray[np.float32], NDArray[np.float32] | None]:
+    """Return the scales of rows [N, 1] of a static module, and how far each may be off.
 
-    A product may have been rounded to a dtype, and its factor before. Each rounding is a relative
-    error, which the quotient by input_scale has, too.
+    A product may have been rounded to a dtype, and its factor before: the quotient by input_scale
+    has the errors of both. A weight_scale that is there is exact: None.
     """
     if has_own_scale(model, module):
-        return numbers(model, model.tensors[f"{module}.weight_scale"]).reshape(-1, 1), 0.0
+        return numbers(model, model.tensors[f"{module}.weight_scale"]).reshape(-1, 1), None
     step_of = model.tensors[f"{module}.input_scale"]
     deq, step = numbers(model, model.tensors[f"{module}.deq_scale"]), numbers(model, step_of)
-    slack = 2 * _rounding(deq) + _ROUNDING[_KINDS.get(step_of.kind, "float32")]
-    return (deq / step).reshape(-1, 1), slack * 1.01
+    relative, least = _rounding(deq)
+    of_step, _ = _rounding_of(step_of)
+    scale = (deq / step).reshape(-1, 1)
+    return scale, 1.01 * ((2 * relative + of_step) * np.abs(scale) + least / np.abs(step) + least)
 
 
 def numbers(model: QuantizedModel, tensor: Tensor) -> NDArray[np.float32]:
@@ -114,7 +123,11 @@ def values_of(raw: NDArray[np.uint8], tensor: Tensor) -> NDArray[np.float32]:
     return raw.view(NUMPY[tensor.kind]).astype(np.float32)
 
 
-def _rounding(values: NDArray[np.float32]) -> float:
+def _rounding_of(tensor: Tensor) -> tuple[float, float]:
+    return _ROUNDING[_KINDS.get(tensor.kind, "float32")]
+
+
+def _rounding(values: NDArray[np.float32]) -> tuple[float, float]:
     """Return the rounding of the narrowest dtype that has all of these values."""
     held = (d for d in ("bfloat16", "float16") if _is_in(values, d))
     return _ROUNDING[next(held, "float32")]
@@ -161,7 +174,7 @@ class Biases:
         (self._offset,) = numbers(model, model.tensors[f"{module}.input_offset"]).ravel()
         stored = model.tensors[f"{module}.quant_bias"]
         self._stored = bytes_of(model.folder, stored, 0, stored.size).view(np.int32)
-        self._rounding = _rounding(self._deq.astype(np.float32))
+        self._rounding, _ = _rounding(self._deq.astype(np.float32))
         bias = self._read_bias(original, f"{module}.bias")
         is_whole = bias is not None and len(bias) == len(self._deq)
         self._bias = bias if bias is not None and is_whole else np.zeros(len(self._deq))
@@ -175,8 +188,7 @@ class Biases:
             (original.folder if original else None, source),
         ):
             if folder is not None and isinstance(tensor, Tensor) and tensor.kind in FLOATS:
-                rounding = _ROUNDING[_KINDS.get(tensor.kind, "float32")]
-                self._rounding = max(self._rounding, rounding)
+                self._rounding = max(self._rounding, _rounding_of(tensor)[0])
                 raw = bytes_of(folder, tensor, 0, tensor.size)
                 return values_of(raw, tensor).astype(np.float64)
         return None
@@ -243,8 +255,7 @@ def check_shared(
     for what, members in names.sharing_groups(names.modules_of(model.tensors)):
         for part in ("input_scale", "input_offset"):
             said = {m: inputs[m][part] for m in members if part in inputs.get(m, ())}
-            numbers = {n for n in said.values() if n == n}  # NaN is reported for itself
-            if len(numbers) > 1:
+            if len({n for n in said.values() if n == n}) > 1:  # NaN is reported for itself
                 values = ", ".join(f"{names.last_of(m)} {n:.6g}" for m, n in said.items())
                 text = f"have different {part} ({values}): consumers load them into one element"
                 found.error("static", what, f"{text}, where the last serves all")
@@ -253,5 +264,6 @@ def check_shared(
 def static_modules(model: QuantizedModel) -> Iterator[str]:
     """Yield the static modules that have what quant_bias follows of."""
     for module in model.types:
-        if is_static(model, module) and all(model.part(module, p) for p in NEEDED):
+        parts = [model.part(module, part) for part in NEEDED]
+        if is_static(model, module) and all(p is not None and 0 not in p.shape for p in parts):
             yield module

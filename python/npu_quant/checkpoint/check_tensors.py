@@ -62,7 +62,7 @@ def check_described(model: QuantizedModel, found: Findings) -> None:
 _SETTING = re.compile(r"(\w+_)?(quant|cache)_type|version|group_size|metadata|optional|wq_b_weight")
 """The last names of keys that are settings, of the model or of an attention, which msmodelslim
 writes or vllm-ascend looks up: no tensor belongs to them."""
-_KEYLESS = ("heads_rotation", "kronecker_rotation_m", "kronecker_rotation_n")
+KEYLESS = ("heads_rotation", "kronecker_rotation_m", "kronecker_rotation_n")
 """The last names of tensors that msmodelslim writes without a key."""
 
 
@@ -78,7 +78,7 @@ def _check_keys(model: QuantizedModel, found: Findings) -> None:
     _mend_prefix(model, found)
     for name in dict.fromkeys([*model.tensors, HEAD]):
         if name not in model.keys:
-            if names.last_of(name) in _KEYLESS:
+            if names.last_of(name) in KEYLESS:
                 continue
             if name == HEAD and any(key.endswith(f".{HEAD}") for key in model.keys):
                 continue
@@ -137,8 +137,9 @@ def _types(model: QuantizedModel, found: Findings) -> dict[str, str]:
             reported.add((module, type))
             text = f"is of type {type!r:.60}, which AscendV1 does not have: vLLM refuses the model"
             found.error("unknown-type", module, text)
+        is_copy = names.last_of(module) == "module" and names.is_norm(module.rpartition(".")[0])
         is_only = last == "weight_scale" and f"{module}.weight" not in model.keys
-        if (last == "weight" or is_only) and type != FLOAT:
+        if (last == "weight" or is_only) and type != FLOAT and not is_copy:
             result[module] = type
             if type == "WFP8AFP8_DYNAMIC":
                 text = f"is of type {type}: vllm-ascend knows W8A8FP8_DYNAMIC"

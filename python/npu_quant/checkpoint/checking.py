@@ -101,7 +101,7 @@ def check(
     has_original = original is not None
     notes = [] if has_sums or has_original else [NO_SUMS]
     compared = {task.module for task, _ in rows}
-    left = note_states(model, layers, compared, has_original=has_original)
+    left = note_states(model, layers, compared, found, has_original=has_original)
     kind, types = model.config.model_type, _types_of(model, layers)
     return CheckReport(
         str(folder), model.format, kind, [*found], types, recipe, layers, has_original, notes, left

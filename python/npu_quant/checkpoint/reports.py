@@ -150,7 +150,8 @@ class QuantizeReport(_Report):
         return _quantize_text(self)
 
 
-UNEXPLAINED = ("searched", "other", "transformed")
+TRANSFORMED = "transformed"
+UNEXPLAINED = ("searched", "other", TRANSFORMED)
 """What is said in place of a recipe."""
 
 
