@@ -14,6 +14,7 @@ from .spoiling import as_static, put, ratio_of_inputs, remove, replace
 
 V = "model.layers.0.self_attn.v_proj"
 QUANT_BIAS = frozenset({"quant-bias"})
+NO_PRODUCT = frozenset({"static", "quant-bias"})
 TWO_AT_9 = np.int32(2) * (np.arange(72) == 9)
 
 
@@ -48,10 +49,10 @@ STATIC = {
         "static", O, static(lambda f: put(f, f"{O}.input_offset", 0, 200)), also=QUANT_BIAS
     ),
     "deq_scale is NaN": Fault(
-        "static", O, static(lambda f: put(f, f"{O}.deq_scale", 7, np.nan)), also=QUANT_BIAS
+        "scale", O, static(lambda f: put(f, f"{O}.deq_scale", 7, np.nan)), also=NO_PRODUCT
     ),
     "input_scale is negative": Fault(
-        "static", O, static(lambda f: put(f, f"{O}.input_scale", 0, -0.03125))
+        "scale", O, static(lambda f: put(f, f"{O}.input_scale", 0, -0.03125)), also=NO_PRODUCT
     ),
     "a scale of inputs for each row": Fault(
         "shape",

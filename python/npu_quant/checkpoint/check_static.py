@@ -38,11 +38,15 @@ _ROUNDING = {
     "float32": (2.0**-24, 2.0**-150),
 }
 """The greatest error of rounding to a dtype: relative, and of subnormal numbers."""
+_DTYPES = {**DTYPES, "float32": np.float32}
 _KINDS = {"BF16": "bfloat16", "F16": "float16"}
-_BIASED = names.words("""
-    attention_bias qkv_bias mlp_bias use_bias use_qkv_bias add_qkv_bias add_bias_linear bias
-""")
-"""Keys of config.json that give Linears biases; Qwen2 has them without a key."""
+_MLP = names.words("gate_proj up_proj down_proj gate_up_proj w1 w2 w3")
+_BIASED = {
+    **dict.fromkeys(("attention_bias", "qkv_bias", "use_qkv_bias", "add_qkv_bias"), (False,)),
+    "mlp_bias": (True,),
+    **dict.fromkeys(("use_bias", "add_bias_linear", "bias"), (False, True)),
+}
+"""Keys of config.json that give Linears biases: those of the attention, of the MLP, or of both."""
 
 
 def is_static(model: QuantizedModel, module: str) -> bool:
@@ -128,13 +132,14 @@ def _rounding_of(tensor: Tensor) -> tuple[float, float]:
 
 
 def _rounding(values: NDArray[np.float32]) -> tuple[float, float]:
-    """Return the rounding of the narrowest dtype that has all of these values."""
-    held = (d for d in ("bfloat16", "float16") if _is_in(values, d))
-    return _ROUNDING[next(held, "float32")]
+    """Return the greatest errors of the dtypes that have all of these values."""
+    held = [errors for dtype, errors in _ROUNDING.items() if _is_in(values, dtype)]
+    relative, least = zip(*held, _ROUNDING["float32"], strict=True)
+    return max(relative), max(least)
 
 
 def _is_in(values: NDArray[np.float32], dtype: str) -> bool:
-    return bool((values.astype(DTYPES[dtype]).astype(np.float32) == values).all())
+    return bool((values.astype(_DTYPES[dtype]).astype(np.float32) == values).all())
 
 
 def unusable(model: QuantizedModel, part: str, values: NDArray[np.float32]) -> NDArray[np.bool_]:
@@ -158,7 +163,9 @@ def wrong_products(model: QuantizedModel, module: str) -> NDArray[np.bool_]:
     """Return which deq_scale are not input_scale * weight_scale, where all three are there."""
     parts = [model.part(module, p) for p in ("deq_scale", "input_scale", "weight_scale")]
     deq, x, w = (numbers(model, p).astype(np.float64) for p in parts if p is not None)
-    return np.asarray(~(np.abs(deq - x * w) <= 2.0**-7 * np.abs(x * w)))
+    _, least = _rounding(deq.astype(np.float32))
+    allowed = 2.0**-7 * np.abs(x * w) + least * (1 + np.abs(x))
+    return np.asarray(~(np.abs(deq - x * w) <= allowed))
 
 
 class Biases:
@@ -171,14 +178,14 @@ class Biases:
     def __init__(self, model: QuantizedModel, original: Original | None, module: str) -> None:
         self._model, self._weight = model, model.tensors[f"{module}.weight"]
         self._deq = numbers(model, model.tensors[f"{module}.deq_scale"]).astype(np.float64)
-        (self._offset,) = numbers(model, model.tensors[f"{module}.input_offset"]).ravel()
+        (self._offset,) = numbers(model, model.tensors[f"{module}.input_offset"])
         stored = model.tensors[f"{module}.quant_bias"]
         self._stored = bytes_of(model.folder, stored, 0, stored.size).view(np.int32)
         self._rounding, _ = _rounding(self._deq.astype(np.float32))
         bias = self._read_bias(original, f"{module}.bias")
         is_whole = bias is not None and len(bias) == len(self._deq)
         self._bias = bias if bias is not None and is_whole else np.zeros(len(self._deq))
-        self.is_known = is_whole or original is not None or not _may_have_bias(model)
+        self.is_known = is_whole or original is not None or not _may_have_bias(model, module)
         """Whether the bias is: config.json may say that there is one, which is not here."""
 
     def _read_bias(self, original: Original | None, name: str) -> NDArray[np.float64] | None:
@@ -215,11 +222,13 @@ class Biases:
         return wrong, bool(np.abs((off * correction).sum()) > 0.9 * lengths > 0)
 
 
-def _may_have_bias(model: QuantizedModel) -> bool:
+def _may_have_bias(model: QuantizedModel, module: str) -> bool:
     data: dict[str, Any] = model.config.data
     texts = [data, *(v for v in data.values() if isinstance(v, dict))]
-    is_said = any(text.get(key) is True for text in texts for key in _BIASED)
-    return is_said or model.config.model_type.startswith("qwen2")
+    where = [places for text in texts for k, places in _BIASED.items() if text.get(k) is True]
+    if model.config.model_type.startswith("qwen2"):  # which has no key for it
+        where.append((False,))
+    return any((names.last_of(module) in _MLP) in places for places in where)
 
 
 class Input(NamedTuple):
@@ -240,7 +249,7 @@ def input_of(model: QuantizedModel, task: Input) -> dict[str, float]:
     result = {}
     for part in ("input_scale", "input_offset"):
         if (tensor := model.part(task.module, part)) is not None:
-            values = numbers(model, tensor).ravel()
+            values = numbers(model, tensor)
             is_scale = part == "input_scale"
             (read,) = values.astype(DTYPES[model.params]).astype(np.float32) if is_scale else values
             result[part] = float(read)

@@ -228,5 +228,7 @@ def _report_one(model: QuantizedModel, rule: str, name: str, s: Seen, found: Fin
     elif rule in _OF_MODULES:
         called, part = _OF_MODULES[rule]
         found.error(called, f"{name}.{part}", text)
+    elif rule == "static" and last_of(name) != "input_offset":
+        found.error("scale", name, text)
     else:
         found.error(rule, name, text)
