@@ -35,7 +35,7 @@ def read(folder: Path, found: Findings) -> QuantizedModel:
     check_folder(folder)
     data = _json(folder / "config.json", found)
     config = Config(data or {})
-    described = _description(folder, found)
+    described = _description(folder, config, found)
     is_ascend = described is not None
     if data is not None:
         _check_config(config, is_ascend, found)
@@ -53,10 +53,12 @@ def read(folder: Path, found: Findings) -> QuantizedModel:
     return model
 
 
-def _description(folder: Path, found: Findings) -> str | None:
-    """Return the name of the file that says the types of tensors; None if there is none."""
+def _description(folder: Path, config: Config, found: Findings) -> str | None:
+    """Return the name of the file that says the types of tensors; None if config.json says them."""
     if os.path.lexists(folder / DESCRIPTION):
         return DESCRIPTION
+    if config.quantization is not None:
+        return None
     former = sorted(path.name for path in folder.glob(f"{Path(DESCRIPTION).stem}_*.json"))
     if len(former) > 1:
         text = f"{folder} has no {DESCRIPTION}, but {' and '.join(former[:3])}"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from .. import _codes
 from ..files.safetensors import NUMPY
 from . import check_static
-from .folder import Tensor
+from .folder import FLOATS, Tensor
 from .matrices import Matrix, bytes_of
 from .quantized import QuantizedModel
 from .recipes import Codes, Scales, Weight, exponents_of, without_minus_0
@@ -114,6 +114,9 @@ def codes_of(model: QuantizedModel, module: str) -> str | None:
     scale = model.part(module, "weight_scale")
     if scale is None or 0 in scale.shape:
         return None
+    if type in check_static.STATIC:  # of compressed-tensors
+        is_read = scale.kind in FLOATS and scale.shape == (weight.shape[0], 1)
+        return "int8" if is_read else None
     return TYPES[type].codes if type in TYPES else None
 
 

@@ -39,7 +39,6 @@ KNOWN = frozenset([*_OTHERS, *TYPES]) | MX | FP8
 _RULED = FP4 | FP8 | STATIC
 """Types whose tensors are known here, beside those that quantize writes."""
 PREFIXES = ("model.", "language_model.", "model.language_model.")
-ROUTERS = ("gate", "router", "shared_expert_gate")
 
 
 def check_described(model: QuantizedModel, found: Findings) -> None:
@@ -194,8 +193,8 @@ def _check_allowed(model: QuantizedModel, module: str, type: str, found: Finding
     last, is_expert = names.last_of(module), names.experts_of(module) is not None
     if never := names.never(module, model.config.model_type):
         why = f"is quantized, but {never}: its codes are read as numbers, without an error"
-    elif last in ROUTERS:
-        why = "a router is quantized: consumers have no parameters for its scales"
+    elif last in names.HEADS and last != names.HEAD:
+        why = "a router or classifier is quantized: consumers have no parameters for its scales"
     elif names.is_norm(module):
         why = "a norm is quantized: consumers have no parameters for its scales"
     elif type in STATIC | {"W8A16"} and is_expert:

@@ -94,6 +94,8 @@ def is_norm(module: str) -> bool:
 def never(module: str, model_type: str) -> str | None:
     """Say why no consumer reads a module quantized; None if one may."""
     last = last_of(module)
+    if last == "input_proj" and "mtp_layers" in module.split("."):  # MiMo's
+        last = "eh_proj"
     return None if model_type.startswith(_READ_BY.get(last, "\0")) else NEVER.get(last)
 
 
@@ -147,12 +149,12 @@ def fused_groups(modules: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
 
 def sharing_groups(modules: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
     """Yield what has one input in one layer of consumers: of fused Linears, and of each expert."""
+    called = _FUSED | dict.fromkeys(("w1", "w3"), "w1 and w3")
     groups: dict[tuple[str, str], list[str]] = {}
     for module in modules:
         parent, _, last = module.rpartition(".")
-        fused = _FUSED.get(last) or ("w1 and w3" if last in ("w1", "w3") else None)
-        if fused is not None:
-            groups.setdefault((parent, fused), []).append(module)
+        if last in called:
+            groups.setdefault((parent, called[last]), []).append(module)
     for (parent, what), members in groups.items():
         if len(members) > 1:
             yield f"{what} of {parent}", members
