@@ -248,11 +248,11 @@ def input_of(model: QuantizedModel, task: Input) -> dict[str, float]:
     """Return a module's scale and offset of activations, as consumers read them."""
     result = {}
     for part in ("input_scale", "input_offset"):
-        if (tensor := model.part(task.module, part)) is not None:
-            values = numbers(model, tensor)
-            is_scale = part == "input_scale"
-            (read,) = values.astype(DTYPES[model.params]).astype(np.float32) if is_scale else values
-            result[part] = float(read)
+        tensor = model.part(task.module, part)
+        if tensor is not None and tensor.shape in ((1,), ()):  # or it has been reported
+            (read,) = numbers(model, tensor)
+            as_read = DTYPES[model.params] if part == "input_scale" else np.float32
+            result[part] = float(read.astype(as_read))
     return result
 
 
