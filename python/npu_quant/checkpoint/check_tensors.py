@@ -192,7 +192,7 @@ def _check_groups(model: QuantizedModel, found: Findings) -> None:
 def _check_allowed(model: QuantizedModel, module: str, type: str, found: Findings) -> None:
     last, is_expert = names.last_of(module), names.experts_of(module) is not None
     if never := names.never(module, model.config.model_type):
-        why = f"is quantized, but {never}: its codes are read as numbers, without an error"
+        why = f"is quantized, but {never}: consumers stop, or read its codes as numbers silently"
     elif last in names.HEADS and last != names.HEAD:
         why = "a router or classifier is quantized: consumers have no parameters for its scales"
     elif names.is_norm(module):
