@@ -123,7 +123,7 @@ def test_what_was_hashed_is_not_hashed_again(folder: Path) -> None:
 
 
 def test_without_it_the_text_says_what_is_not_seen(folder: Path) -> None:
-    assert str(check(folder, None, 1)).splitlines()[1] == f"  note: {NO_SUMS}"
+    assert f"  note: {NO_SUMS}" in str(check(folder, None, 1)).splitlines()
     assert NO_SUMS not in str(check(folder, folder.parent / "source", 1))
     sums(folder)
     assert NO_SUMS not in str(check(folder, None, 1))

@@ -102,9 +102,10 @@ class TestCheck:
         assert cli.main(["check", str(out), "--original", str(source), "--json", "c.json"]) == 0
         assert "npu_quant-P-127" in capsys.readouterr().out
         data = json.loads(Path("c.json").read_text())
-        keys = "command model format model_type passed findings notes types recipe layers"
+        keys = "command model format model_type verdict passed findings notes types judged "
+        keys += "not_judged recipe layers"
         assert [*data] == keys.split()
-        keys = "name type shape recipe codes_different scales_different sqnr_db "
+        keys = "name type shape judged recipe codes_different scales_different sqnr_db "
         keys += "max_error cosine scale_ratio"
         assert [*data["layers"][0]] == keys.split()
         assert cli.main(["check", str(out), "--json", "c.json"]) == 0  # it is ours to overwrite

@@ -18,7 +18,7 @@ RULES = {
     "config", "not-quantized", "unfinished", "missing-shard", "truncated", "header", "index", "stray-weights",
     "stray-index", "irregular", "checksum", "two-formats", "missing-key", "prefix", "missing-tensor", "unknown-type", "meta", "mixed-group",
     "forbidden-type", "dtype", "shape", "alignment", "stacked-experts", "scale", "offset", "scale-precision", "fp16",
-    "static", "scale-bias", "leftover", "nonfinite", "ignore", "pattern", "codes", "float-changed", "missing-layer", "extra-tensor", "missing-file", "config-changed",
+    "static", "scale-bias", "quant-bias", "description", "leftover", "nonfinite", "ignore", "pattern", "codes", "float-changed", "missing-layer", "extra-tensor", "missing-file", "config-changed",
 }  # fmt: skip
 
 

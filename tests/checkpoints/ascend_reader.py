@@ -108,7 +108,7 @@ def int8(module: str, kind: str, tensors: Tensors, dtype: str) -> Array:
     q = taken(tensors, f"{module}.weight", "int8", n, k)
     if kind == "W8A8":
         taken(tensors, f"{module}.deq_scale", "int64" if dtype == "float16" else "float32", n)
-        s = tensors[f"{module}.deq_scale"][:, None] / widened(tensors[f"{module}.input_scale"])
+        s = tensors[f"{module}.deq_scale"][:, None] / tensors[f"{module}.input_scale"].item()
         if not -128 <= tensors[f"{module}.input_offset"].item() <= 127:
             raise ValueError(f"{module}: the offset of inputs is no int8")
         return widened(q) * widened(s)

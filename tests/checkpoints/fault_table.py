@@ -30,7 +30,6 @@ from .faults import (
     overlap,
     renamed,
     stack,
-    static,
     stray_index,
     stray_weights,
 )
@@ -44,12 +43,16 @@ from .spoiling import (
     remove,
     replace,
     retype,
+    tensor,
 )
+from .static_faults import STATIC
+from .tensor_files import BFLOAT16
 from .unreadable_faults import UNREADABLE
 
 MOE: Mapping[str, Any] = {"family": "qwen3_moe"}
 INT4: Mapping[str, Any] = {"family": "qwen3_moe", "scheme": "W4A8_DYNAMIC"}
 MX: Mapping[str, Any] = {"scheme": "W8A8_MXFP8"}
+EH = "model.layers.1.eh_proj"
 STRAYS = frozenset({"stray-weights", "missing-tensor", "index"})
 SUMS = frozenset({"scale-bias"})
 
@@ -164,6 +167,17 @@ KEYS = {
         also=frozenset({"missing-tensor"}),
     ),
     "keys have one more": Fault("prefix", "", renamed("", "language_model.")),
+    "a former name of the description": Fault(
+        "description",
+        "quant_model_description_w8a8.json",
+        lambda f: (f / DESCRIPTION).rename(f / "quant_model_description_w8a8.json"),
+    ),
+    "a setting that is misspelt": Fault(
+        "missing-tensor",
+        "model.layers.0.self_attn.quant_tpye",
+        keys(lambda k: k.update({"model.layers.0.self_attn.quant_tpye": "INT8"})),
+        also=frozenset({"unknown-type"}),
+    ),
     "no such type": Fault("unknown-type", O, lambda f: retype(f, f"{O}[.].*", "W8A8_DYNAMIK")),
     "a type that is no word": Fault(
         "unknown-type",
@@ -207,6 +221,14 @@ KEYS = {
         "mlp.gate",
         lambda f: as_type(f, "model.layers.0.mlp.gate", "W8A8_DYNAMIC"),
         **MOE,
+    ),
+    "eh_proj": Fault(
+        "forbidden-type",
+        EH,
+        lambda f: (
+            add(f, {f"{EH}.weight": tensor(f, f"{Q}.weight").astype(BFLOAT16)}, "FLOAT"),
+            as_type(f, EH, "W8A8_DYNAMIC"),
+        ),
     ),
     "a norm": Fault(
         "forbidden-type",
@@ -326,16 +348,7 @@ NUMBERS = {
         config(lambda c: c.update(torch_dtype="float16")),
         also=frozenset({"scale-precision"}),
     ),
-    "deq_scale of int64": Fault(
-        "static",
-        O,
-        static(
-            lambda f: replace(f, f"{O}.deq_scale", lambda a: a.view(np.uint32).astype(np.int64))
-        ),
-        also=frozenset({"dtype"}),
-    ),
-    "deq_scale is no product": Fault("static", O, static(lambda f: put(f, f"{O}.deq_scale", 7, 1))),
-    "input_offset": Fault("static", O, static(lambda f: put(f, f"{O}.input_offset", 0, 200))),
+    **STATIC,
     "scale_bias": Fault("scale-bias", f"{E}.0.gate_proj", bias_off, **INT4),
     "codes are NaN": Fault(
         "nonfinite", f"{Q}.weight", lambda f: put(f, f"{Q}[.]weight", (3, 5), np.nan), **MX

@@ -19,7 +19,6 @@ from .spoiling import (
     INDEX,
     add,
     as_float,
-    as_static,
     as_type,
     describe,
     edit_json,
@@ -180,11 +179,6 @@ def stack(folder: Path) -> None:
 def int4_elsewhere(folder: Path) -> None:
     as_float(folder, O)
     as_type(folder, O, "W4A8_DYNAMIC")
-
-
-def static(spoil: Callable[[Path], object]) -> Callable[[Path], object]:
-    """Return what makes a module W8A8, and then breaks it."""
-    return lambda folder: (as_static(folder, O), spoil(folder))
 
 
 def bias_off(folder: Path) -> None:

@@ -130,19 +130,43 @@ def as_type(folder: Path, module: str, kind: str) -> None:
     add(folder, quantized(f"{module}.weight", w, kind, True, BFLOAT16, "up"), kind)
 
 
-def as_static(folder: Path, module: str) -> None:
-    """Make a module of W8A8_DYNAMIC one of W8A8, whose activations have a scale of their own."""
+def as_static(
+    folder: Path,
+    module: str,
+    type: str = "W8A8",
+    *,
+    step: float = 0.03125,
+    offset: int = 3,
+    dtype: Any = np.float32,
+    bias: Array | None = None,
+) -> None:
+    """Make a module of W8A8_DYNAMIC one of W8A8, whose activations have a scale of their own.
+
+    dtype is the one in which a writer computes products and quotients.
+    """
     scale = tensor(folder, f"{module}.weight_scale")[:, 0]
-    step = np.array([0.03125], BFLOAT16)
+    sums = tensor(folder, f"{module}.weight").sum(axis=1, dtype=np.int32)
+    deq = (scale.astype(dtype) * np.array(step, dtype)).astype(np.float32)
+    quotient = np.zeros(scale.shape, np.float32)
+    if bias is not None:
+        quotient = (bias.astype(dtype) / deq.astype(dtype)).astype(np.float32)
     made = {
-        "input_scale": step,
-        "input_offset": np.array([3], np.float32),
-        "quant_bias": np.zeros(scale.shape, np.int32),
-        "deq_scale": scale * step.astype(np.float32),
+        "input_scale": np.array([step], dtype).astype(np.float32),
+        "input_offset": np.array([offset], np.float32),
+        "quant_bias": np.rint(quotient - np.float32(offset) * sums).astype(np.int32),
+        "deq_scale": deq,
     }
     add(folder, {f"{module}.{name}": a for name, a in made.items()})
-    retype(folder, re.escape(module) + r"\..*", "W8A8")
-    describe(folder, lambda keys: keys.update(model_quant_type="W8A8"))
+    if bias is not None:
+        add(folder, {f"{module}.bias": bias.astype(np.float32)})
+    retype(folder, re.escape(module) + r"\.(?!bias).*", type)
+    describe(folder, lambda keys: keys.update(model_quant_type=type))
+
+
+def ratio_of_inputs(folder: Path, module: str, factor: float) -> None:
+    """Give the activations of a static module another scale, and deq_scale what follows of it."""
+    for part in ("input_scale", "deq_scale"):
+        replace(folder, f"{module}.{part}", lambda a: (a * a.dtype.type(factor)).astype(a.dtype))
 
 
 def rehead(path: Path, edit: Edit) -> None:

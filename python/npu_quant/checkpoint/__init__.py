@@ -147,8 +147,10 @@ def check(
             see the folders under the same paths.
 
     Returns:
-        The findings, each an error or a warning with the rule it breaks (docs/checkpoint.md 7):
-        ``.passed`` if none is an error; ``str()`` is for a person, ``to_dict()`` for a program.
+        The findings, each an error or a warning with the rule it breaks (docs/checkpoint.md 7), and
+        what each quantized module was judged by. ``.verdict`` is ``"FAILED"`` if one is an error,
+        ``"not judged"`` if ``.not_judged`` names a module or none is quantized, else ``"passed"``;
+        ``str()`` is for a person, ``to_dict()`` for a program.
 
     Raises:
         TypeError: an argument is of a wrong kind.

@@ -35,7 +35,8 @@ def read(folder: Path, found: Findings) -> QuantizedModel:
     check_folder(folder)
     data = _json(folder / "config.json", found)
     config = Config(data or {})
-    is_ascend = os.path.lexists(folder / DESCRIPTION)
+    described = _description(folder, config, found)
+    is_ascend = described is not None
     if data is not None:
         _check_config(config, is_ascend, found)
     elif not is_ascend:
@@ -44,12 +45,29 @@ def read(folder: Path, found: Findings) -> QuantizedModel:
         _check_quantized(folder, config)
     model = QuantizedModel(folder, ASCEND if is_ascend else COMPRESSED, config, {})
     model.has_config = data is not None
-    if is_ascend:
-        keys = _json(folder / DESCRIPTION, found)
+    if described is not None:
+        keys = _json(folder / described, found)
         model.keys, model.is_typed = keys or {}, keys is not None
     _read_shards(model, found)
     _check_irregular(folder, found)
     return model
+
+
+def _description(folder: Path, config: Config, found: Findings) -> str | None:
+    """Return the name of the file that says the types of tensors; None if config.json says them."""
+    if os.path.lexists(folder / DESCRIPTION):
+        return DESCRIPTION
+    if config.quantization is not None:
+        return None
+    former = sorted(path.name for path in folder.glob(f"{Path(DESCRIPTION).stem}_*.json"))
+    if len(former) > 1:
+        text = f"{folder} has no {DESCRIPTION}, but {' and '.join(former[:3])}"
+        raise CheckpointError(f"{text}: keep the one that describes it, under that name.")
+    for name in former:
+        text = f"is the name that msmodelslim gave formerly: vllm-ascend looks for {DESCRIPTION}"
+        found.error("description", name, f"{text} only, and ends with ValueError: rename it")
+        return name
+    return None
 
 
 def _check_config(config: Config, is_ascend: bool, found: Findings) -> None:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from .. import _codes
 from ..files.safetensors import NUMPY
-from .folder import FLOATS
+from . import check_static
+from .folder import FLOATS, Tensor
 from .matrices import Matrix, bytes_of
 from .quantized import QuantizedModel
 from .recipes import Codes, Scales, Weight, exponents_of, without_minus_0
@@ -34,6 +35,8 @@ class Band(NamedTuple):
     weight: Weight
     codes: Codes
     scales: Scales
+    slack: NDArray[np.float32] | None = None
+    """How far scales may be off that follow of rounded products."""
 
 
 class Rows(NamedTuple):
@@ -103,14 +106,18 @@ class Compared:
 
 def codes_of(model: QuantizedModel, module: str) -> str | None:
     """Return what a module's codes are, if its scales and codes can be compared."""
-    type = model.types[module]
-    codes = TYPES[type].codes if type in TYPES else "int8" if type == "W8A8" else None
-    weight, scale = (model.part(module, p) for p in ("weight", "weight_scale"))
-    if weight is None or scale is None or 0 in weight.shape or 0 in scale.shape:
+    type, weight = model.types[module], model.part(module, "weight")
+    if weight is None or 0 in weight.shape:
         return None
-    if type == "W8A8" and (scale.kind not in FLOATS or scale.shape != (weight.shape[0], 1)):
-        return None  # which consumers do not read
-    return codes
+    if check_static.is_static(model, module):
+        return "int8" if check_static.has_scale(model, module) else None
+    scale = model.part(module, "weight_scale")
+    if scale is None or 0 in scale.shape:
+        return None
+    if type in check_static.STATIC:  # of compressed-tensors
+        is_read = scale.kind in FLOATS and scale.shape == (weight.shape[0], 1)
+        return "int8" if is_read else None
+    return TYPES[type].codes if type in TYPES else None
 
 
 def shape_of(model: QuantizedModel, module: str) -> tuple[int, int]:
@@ -131,7 +138,7 @@ def compare_rows(model: QuantizedModel, original: Path, matrix: Matrix, task: Ro
     formulas: dict[str, list[str]] = {}
     for begin, end, values in matrix.bands(original, task.begin, task.end):
         w = values.copy()
-        stored, scale = _stored(model, task.module, codes, begin, end)
+        stored, scale, slack = _stored(model, task.module, codes, begin, end)
         finite = np.isfinite(w.astype(np.float32))
         unknown = ~finite.all(axis=1)
         # As zero rows, of which any scale is right.
@@ -144,17 +151,16 @@ def compare_rows(model: QuantizedModel, original: Path, matrix: Matrix, task: Ro
         weights = _variants(w, matrix, codes, model)
         _see_ratio(total, weights[""].amax, np.ldexp(np.float32(1), s) if is_mx else s)
         for variant, weight in weights.items():
-            band = Band(begin, weight, q, s)
+            band = Band(begin, weight, q, s, slack)
             _see_nearest(total, band, codes, variant)
             for name in [*weight.recipes, *formulas.get(variant, [])]:
                 _see_recipe(total.count(name + variant), name, band, allowed)
         if begin == task.begin and min(count.rows for count in total.counts.values()) > allowed:
             for variant, weight in weights.items():
                 formulas[variant] = weight.formulas(stored.view(q.dtype), s)
+                band = Band(begin, weight, q, s, slack)
                 for name in formulas[variant]:
-                    _see_recipe(
-                        total.count(name + variant), name, Band(begin, weight, q, s), allowed
-                    )
+                    _see_recipe(total.count(name + variant), name, band, allowed)
     return total
 
 
@@ -162,16 +168,32 @@ def _see_nearest(total: Compared, band: Band, codes: str, variant: str) -> None:
     """Count what differs from the codes by the scales that are there."""
     nearest = band.weight.nearest(band.scales)
     is_number = band.scales == band.scales
-    total.count(SEARCHED + variant).see(nearest != band.codes, is_number, band.begin)
+    different = _differ(band, nearest)
+    total.count(SEARCHED + variant).see(different, is_number, band.begin)
     if codes in GREATEST:  # of which some quantizers give none beyond
         symmetric = np.maximum(nearest, -GREATEST[codes])
-        total.count(SYMMETRIC + variant).see(symmetric != band.codes, is_number, band.begin)
+        different = _differ(band, symmetric)
+        total.count(SYMMETRIC + variant).see(different, is_number, band.begin)
+
+
+def _differ(band: Band, nearest: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which codes are not the nearest, for any scales that differ by no more than slack."""
+    different = nearest != band.codes
+    if band.slack is not None:
+        quotient = band.weight.w.astype(np.float32) / band.scales
+        quotient = np.clip(quotient, nearest - 0.5, nearest + 0.5)  # at the ends of int8
+        off = np.abs(quotient - band.codes)
+        different &= ~(off <= 0.5 + band.slack / np.abs(band.scales) * np.abs(quotient))
+    return np.asarray(different)
 
 
 def _see_recipe(count: Count, name: str, band: Band, allowed: int) -> None:
     """Count what differs from a recipe; only the scales of one that is excluded."""
     weight = band.weight
-    fits = (weight.scales(name) == band.scales) | (weight.amax == 0)
+    made = weight.scales(name)
+    fits = (made == band.scales) | (weight.amax == 0)
+    if band.slack is not None:
+        fits |= np.abs(made - band.scales) <= band.slack
     is_out = count.rows + np.count_nonzero(~fits.all(axis=1)) > allowed
     codes = band.codes if is_out else weight.codes(name)
     count.see(codes != band.codes, fits, band.begin)
@@ -197,21 +219,31 @@ def _variants(
 
 def _stored(
     model: QuantizedModel, module: str, codes: str, begin: int, end: int
-) -> tuple[Any, Any]:
-    """Return codes, int8 or float8_e4m3fn, and scales, float32 of rows or E8M0 of blocks."""
-    weight, scale = (model.tensors[f"{module}.{p}"] for p in ("weight", "weight_scale"))
+) -> tuple[Any, Any, Any]:
+    """Return codes, int8 or float8_e4m3fn, scales, float32 of rows or E8M0 of blocks, and slack."""
+    weight = model.tensors[f"{module}.weight"]
     rows, k = end - begin, weight.shape[1]
+    if check_static.is_static(model, module):
+        s, slack = check_static.scales_of(model, module)
+        slack = slack if slack is None else slack[begin:end]
+        return _int8(model, weight, begin, rows), s[begin:end].copy(), slack
+    scale = model.tensors[f"{module}.weight_scale"]
     across = scale.shape[1]
     size = across * NUMPY[scale.kind].itemsize
     raw = bytes_of(model.folder, scale, begin * size, rows * size)
     if codes == "mxfp8":
         q = bytes_of(model.folder, weight, begin * k, rows * k).view(_E4M3)
-        return q.reshape(rows, k), raw.reshape(rows, across)
+        return q.reshape(rows, k), raw.reshape(rows, across), None
     s = raw.view(NUMPY[scale.kind]).astype(np.float32).reshape(rows, across)
     if codes == "int4" and model.is_ascend:
         packed = bytes_of(model.folder, weight, begin // 2 * k, rows // 2 * k).view(np.int8)
-        return np.ascontiguousarray(_codes.int4_of(packed.reshape(-1, k).T).T), s
-    return bytes_of(model.folder, weight, begin * k, rows * k).view(np.int8).reshape(rows, k), s
+        return np.ascontiguousarray(_codes.int4_of(packed.reshape(-1, k).T).T), s, None
+    return _int8(model, weight, begin, rows), s, None
+
+
+def _int8(model: QuantizedModel, weight: Tensor, begin: int, rows: int) -> NDArray[np.int8]:
+    k = weight.shape[1]
+    return bytes_of(model.folder, weight, begin * k, rows * k).view(np.int8).reshape(rows, k)
 
 
 def _see_ratio(total: Compared, amax: NDArray[np.float32], scale: Any) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from . import names
+from .check_static import STATIC, check_parts
+from .check_static import needed as needed_of_static
 from .compressed import compressed_types
 from .folder import FLOATS, Tensor
 from .plan import DESCRIPTION, HEAD
@@ -25,13 +29,16 @@ MX = frozenset(["W8A8_MXFP8", "W4A8_MXFP", "W4A4_MXFP4", "W4A4_MXFP4_DUALSCALE"]
 FP4 = frozenset(["W4A8_MXFP", "W4A4_MXFP4"])
 FP8 = frozenset(["W8A8FP8_DYNAMIC", "WFP8AFP8_DYNAMIC"])
 _OTHERS = names.words("""
-    FLOAT W8A8 W8A8S W8A8SC W16A16S W4A16 W8A8_MIX W8A8_PDMIX W4A4_DYNAMIC FLATQUANT C8 FAQuant
-    W4A4_FLATQUANT_DYNAMIC W4A4_LAOS_DYNAMIC W4A4_MXFP4_FLATQUANT W4A4_MXFP4_SVD W4A16_MXFP4
+    FLOAT W8A8 W8A8S W8A8SC W8A8_MIX W8A8_PDMIX W8A8_TIMESTEP W16A16S W16A16SC W4A16 W4A16_MXFP4
+    W4A4_DYNAMIC W4A4_LAOS_DYNAMIC NF4 FLATQUANT C8 FAQuant
 """)
+_WRAPPED = re.compile(r"_(FLATQUANT|SVD)(?=_DYNAMIC$|$)")
+"""What msmodelslim adds to the type of a Linear that it wraps."""
 KNOWN = frozenset([*_OTHERS, *TYPES]) | MX | FP8
 """The types of AscendV1 that a consumer or msmodelslim knows."""
+_RULED = FP4 | FP8 | STATIC
+"""Types whose tensors are known here, beside those that quantize writes."""
 PREFIXES = ("model.", "language_model.", "model.language_model.")
-ROUTERS = ("gate", "router", "shared_expert_gate")
 
 
 def check_described(model: QuantizedModel, found: Findings) -> None:
@@ -45,20 +52,33 @@ def check_described(model: QuantizedModel, found: Findings) -> None:
     _check_parts(model, found)
     _check_groups(model, found)
     for module, type in model.types.items():
-        _check_allowed(module, type, found)
+        _check_allowed(model, module, type, found)
     if INT8_ACTIVATIONS & {*model.types.values()} and model.params == "float16":
         text = "says float16, but npu_quant_matmul refuses float16 scales (EZ1001): say bfloat16"
         found.error("fp16", "config.json", text)
 
 
+_SETTING = re.compile(r"(\w+_)?(quant|cache)_type|version|group_size|metadata|optional|wq_b_weight")
+"""The last names of keys that are settings, of the model or of an attention, which msmodelslim
+writes or vllm-ascend looks up: no tensor belongs to them."""
+KEYLESS = ("heads_rotation", "kronecker_rotation_m", "kronecker_rotation_n")
+"""The last names of tensors that msmodelslim writes without a key."""
+
+
 def _is_key(name: str, value: object) -> bool:
-    return "." in name and isinstance(value, str)
+    return "." in name and isinstance(value, str) and not _is_setting(name)
+
+
+def _is_setting(name: str) -> bool:
+    return _SETTING.fullmatch(names.last_of(name)) is not None
 
 
 def _check_keys(model: QuantizedModel, found: Findings) -> None:
     _mend_prefix(model, found)
     for name in dict.fromkeys([*model.tensors, HEAD]):
         if name not in model.keys:
+            if names.last_of(name) in KEYLESS:
+                continue
             if name == HEAD and any(key.endswith(f".{HEAD}") for key in model.keys):
                 continue
             text = f"has no key in {DESCRIPTION}: vLLM ends with KeyError for Linears and lm_head"
@@ -107,17 +127,18 @@ def _types(model: QuantizedModel, found: Findings) -> dict[str, str]:
     reported = set()
     for name, type in model.keys.items():
         if not _is_key(name, type):
-            if "." in name:
+            if "." in name and not _is_setting(name):
                 text = f"is of type {type!r:.60}, which is not a string: vLLM refuses the model"
                 found.error("unknown-type", name, text)
             continue
         module, _, last = name.rpartition(".")
-        if type not in KNOWN and (module, type) not in reported:
+        if _WRAPPED.sub("", type) not in KNOWN and (module, type) not in reported:
             reported.add((module, type))
             text = f"is of type {type!r:.60}, which AscendV1 does not have: vLLM refuses the model"
             found.error("unknown-type", module, text)
+        is_copy = names.last_of(module) == "module" and names.is_norm(module.rpartition(".")[0])
         is_only = last == "weight_scale" and f"{module}.weight" not in model.keys
-        if (last == "weight" or is_only) and type != FLOAT:
+        if (last == "weight" or is_only) and type != FLOAT and not is_copy:
             result[module] = type
             if type == "WFP8AFP8_DYNAMIC":
                 text = f"is of type {type}: vllm-ascend knows W8A8FP8_DYNAMIC"
@@ -125,13 +146,19 @@ def _types(model: QuantizedModel, found: Findings) -> dict[str, str]:
     return result
 
 
+def has_rules(model: QuantizedModel, type: str) -> bool:
+    """Say whether it is known which tensors a module of a type has."""
+    is_written = type in TYPES and model.format in TYPES[type].formats
+    return is_written or type in _RULED
+
+
 def needed(model: QuantizedModel, type: str) -> list[str]:
     """Return the last names of the tensors that a module of a type must have."""
     if type in TYPES and model.format in TYPES[type].formats:
         outputs = outputs_of("", type, (2, 1), model.format, WIDTHS[model.params])
         return [output.name[1:] for output in outputs]
-    if type == "W8A8":
-        return ["weight", "input_scale", "input_offset", "quant_bias", "deq_scale"]
+    if type in STATIC and model.is_ascend:
+        return needed_of_static(type)
     return ["weight", "weight_scale"] if type in MX | FP8 else ["weight"]
 
 
@@ -162,16 +189,16 @@ def _check_groups(model: QuantizedModel, found: Findings) -> None:
             found.error("mixed-group", what, text)
 
 
-def _check_allowed(module: str, type: str, found: Findings) -> None:
+def _check_allowed(model: QuantizedModel, module: str, type: str, found: Findings) -> None:
     last, is_expert = names.last_of(module), names.experts_of(module) is not None
-    if last == "kv_b_proj":
-        why = "kv_b_proj is quantized: vllm-ascend asserts that it is not"
-    elif last in ROUTERS:
-        why = "a router is quantized: consumers have no parameters for its scales"
+    if never := names.never(module, model.config.model_type):
+        why = f"is quantized, but {never}: consumers stop, or read its codes as numbers silently"
+    elif last in names.HEADS and last != names.HEAD:
+        why = "a router or classifier is quantized: consumers have no parameters for its scales"
     elif names.is_norm(module):
         why = "a norm is quantized: consumers have no parameters for its scales"
-    elif type == "W8A16" and is_expert:
-        why = "experts are W8A16: vllm-ascend has no such layer of experts"
+    elif type in STATIC | {"W8A16"} and is_expert:
+        why = f"experts are {type}: vllm-ascend has no such layer of experts"
     elif type == "W4A8_DYNAMIC" and not is_expert:
         why = "W4A8_DYNAMIC elsewhere than in routed experts: vllm-ascend has no such Linear"
     elif last == names.HEAD or names.is_embedding_or_norm(module):
@@ -195,12 +222,14 @@ def check_shapes(model: QuantizedModel, found: Findings) -> None:
         _check_tensor(model, name, tensor, found)
     for module, type in model.types.items():
         weight = model.tensors.get(f"{module}.weight")
-        if weight is None or type not in KNOWN:
+        if weight is None or not has_rules(model, type):
             continue
         if len(weight.shape) != 2:
             text = f"has shape {weight.shape}, a weight of {type} has two axes: loading fails"
             _bad(model, "shape", weight.name, text, found)
             continue
+        if type in STATIC and model.is_ascend:
+            check_parts(model, module, weight, found)
         for output in _expected(model, module, type, weight):
             if output.name in model.tensors:
                 _compare(model, output, type, found)
@@ -251,9 +280,6 @@ def _expected(model: QuantizedModel, module: str, type: str, weight: Tensor) -> 
         return [output("weight", "U8", n, k // 2), rest]
     if type in FP8:
         return [output("weight", "F8_E4M3", n, k), output("weight_scale", "F32", n, 1)]
-    if type == "W8A8":
-        kind = "I64" if model.params == "float16" else "F32"
-        return [output("weight", "I8", n, k), output("deq_scale", kind, n)]
     return []
 
 
@@ -263,10 +289,7 @@ def _compare(model: QuantizedModel, output: Output, type: str, found: Findings) 
     is_float = model.format == COMPRESSED and part == "weight_scale"
     allowed = ("BF16", "F16", "F32") if is_float else (output.kind,)
     if tensor.kind not in allowed:
-        if part == "deq_scale":
-            text = f"is {tensor.kind}, {model.params} models need {output.kind}"
-            _bad(model, "static", name, f"{text}: npu_quant_matmul refuses it", found)
-        elif type in FP4 and part == "weight" and tensor.kind == "F8_E4M3":
+        if type in FP4 and part == "weight" and tensor.kind == "F8_E4M3":
             text = "has fp4 codes in e4m3 bytes: twice the size, and vllm-ascend wants U8 [N,K/2]"
             _bad(model, "dtype", name, text, found)
             return

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import _codes
 from ..files.safetensors import NUMPY
+from . import check_static
+from .check_static import NUMBERS, STATIC
 from .folder import FLOATS, Tensor
 from .matrices import bands, bytes_of, pieces
 from .names import last_of
@@ -18,8 +20,14 @@ from .reports import Findings
 from .schemes import FLOAT
 from .weights import DTYPES
 
+if TYPE_CHECKING:
+    from .originals import Original
+
 SLACK = 2.0**-20
-NUMBERS = (*FLOATS, "I8", "I32", "I64")
+CACHES = ("C8", "FAQuant")
+"""Types of scales and offsets of keys and values, which are of no module's weight."""
+_PARTS = ("input_scale", "input_offset", "deq_scale")
+"""Of static modules: what they hold is judged by :func:`check_static.unusable`."""
 
 
 class Values(NamedTuple):
@@ -45,17 +53,25 @@ def tasks_of(model: QuantizedModel) -> Iterator[Values]:
     for name in filter(model.is_readable, model.tensors):
         tensor, module = model.tensors[name], name.rpartition(".")[0]
         for rule in _rules_of(model, name, tensor):
-            if rule == "product":
-                yield Values(rule, module, 0, 1, 0)
-            elif rule == "scale-bias":
+            if rule == "scale-bias":
                 yield from _bias_tasks(model, module)
             else:
                 for begin, end in pieces(0, tensor.size, 1):
                     yield Values(rule, name, begin, end, end - begin)
+    for module in check_static.static_modules(model):
+        if model.part(module, "weight_scale") is not None:
+            yield Values("product", module, 0, 1, 0)
+        n, k = model.tensors[f"{module}.weight"].shape
+        for begin, end in pieces(0, n, k):
+            yield Values("quant-bias", module, begin, end, (end - begin) * k)
 
 
 def _rules_of(model: QuantizedModel, name: str, tensor: Tensor) -> tuple[str, ...]:
     last, type, kind = last_of(name), model.type_of(name), tensor.kind
+    if last in _PARTS and type in STATIC and model.is_ascend and kind in NUMPY:
+        return ("static",)
+    if last.endswith("scale") and model.keys.get(name) in CACHES and kind in FLOATS:
+        return ("scale",)
     if last in ("weight_scale", "input_scale") and type != FLOAT and kind in NUMPY:
         is_rounded = last == "weight_scale" and type in ("W8A8_DYNAMIC", "W8A16")
         return ("scale", "scale-precision") if is_rounded and kind == "F32" else ("scale",)
@@ -63,12 +79,8 @@ def _rules_of(model: QuantizedModel, name: str, tensor: Tensor) -> tuple[str, ..
         return ("nonfinite",)
     if last == "weight_offset" and kind in NUMBERS:
         return ("offset",)
-    if last == "input_offset" and kind in NUMBERS:
-        return ("static",)
     if type == FLOAT and kind in FLOATS:
         return ("nonfinite",)
-    if last == "deq_scale" and type == "W8A8":
-        return ("product",)
     if last == "scale_bias" and type == "W4A8_DYNAMIC" and model.is_ascend:
         return ("scale-bias",)
     return ()
@@ -81,12 +93,17 @@ def _bias_tasks(model: QuantizedModel, module: str) -> Iterator[Values]:
             yield Values("scale-bias", module, begin, end, (end - begin) * weight.shape[1])
 
 
-def look(model: QuantizedModel, task: Values) -> Seen:
-    """Look at the values of a task."""
+def look(model: QuantizedModel, original: Original | None, task: Values) -> Seen:
+    """Look at the values of a task; an original tells the biases that are not in the folder."""
     if task.rule == "scale-bias":
         return _bias(model, task)
     if task.rule == "product":
-        return _product(model, task.name)
+        return _seen(check_static.wrong_products(model, task.name), 0)
+    if task.rule == "quant-bias":
+        biases = check_static.Biases(model, original, task.name)
+        wrong, is_sum = biases.wrong(task.begin, task.end)
+        seen = _seen(wrong, task.begin)
+        return seen._replace(most=float(biases.is_known or is_sum)) if seen.number else seen
     tensor = model.tensors[task.name]
     total = Seen()
     for begin, end in bands(task.begin, task.end, 1):
@@ -107,17 +124,18 @@ def _merged(a: Seen, b: Seen) -> Seen:
 def _bad(
     model: QuantizedModel, rule: str, tensor: Tensor, raw: NDArray[np.uint8]
 ) -> tuple[NDArray[np.bool_], float]:
-    if tensor.kind == "U8":  # E8M0
+    if tensor.kind == "U8" and rule != "static":  # E8M0
         return raw == 255, 0.0
     if tensor.kind == "F8_E4M3":
         return raw & 127 == 127, 0.0
+    if rule == "static":
+        values = check_static.values_of(raw, tensor)
+        return check_static.unusable(model, last_of(tensor.name), values), 0.0
     values = raw.view(NUMPY[tensor.kind]).astype(np.float32)
     if rule == "nonfinite":
         return ~np.isfinite(values), 0.0
     if rule == "scale":
         return ~((values > 0) & np.isfinite(values)), 0.0
-    if rule == "static":
-        return ~((values >= -128) & (values <= 127)), 0.0
     if rule == "offset":
         return values != 0, 0.0
     read = values.astype(DTYPES[model.params]).astype(np.float32)
@@ -148,22 +166,8 @@ def _bias(model: QuantizedModel, task: Values) -> Seen:
     return total
 
 
-def _all(model: QuantizedModel, tensor: Tensor) -> NDArray[np.float64]:
-    raw = bytes_of(model.folder, tensor, 0, tensor.size)
-    if tensor.kind == "I64":  # the low half has the bits of a float32
-        return raw.view(np.int64).astype(np.uint32).view(np.float32).astype(np.float64)
-    return raw.view(NUMPY[tensor.kind]).astype(np.float64)
-
-
-def _product(model: QuantizedModel, module: str) -> Seen:
-    parts = [model.part(module, p) for p in ("deq_scale", "input_scale", "weight_scale")]
-    if any(p is None or p.kind not in NUMBERS for p in parts):
-        return Seen()
-    deq, x, w = (_all(model, p) for p in parts if p is not None)
-    if x.size != 1 or deq.size != w.size:
-        return Seen()
-    bad = ~(np.abs(deq - x * w) <= 2.0**-7 * np.abs(x * w))
-    return Seen(int(bad.sum()), int(bad.argmax())) if bad.any() else Seen()
+def _seen(bad: NDArray[np.bool_], begin: int) -> Seen:
+    return Seen(int(bad.sum()), begin + int(bad.argmax())) if bad.any() else Seen()
 
 
 TEXTS = {
@@ -172,8 +176,13 @@ TEXTS = {
     "scale": "scales are NaN, infinite, zero or negative: rows become NaN or nothing",
     "offset": "offsets are not zero: vllm-ascend passes them on for W8A16, else ignores them",
     "nonfinite": "values are NaN or infinite: they spread through the layer",
-    "static": "offsets are outside -128..127: activations saturate",
+    "deq_scale": "values are NaN, infinite, zero or negative: outputs become NaN or nothing",
+    "input_scale": "values, or their reciprocals, are no positive numbers in the params dtype: "
+    "activations become NaN or nothing",
+    "input_offset": "values are no whole numbers of -128..127: activations saturate or shift",
     "product": "values are not input_scale * weight_scale: outputs are scaled wrongly",
+    "quant-bias": "values are not round(bias / deq_scale - sum(q) * input_offset): "
+    "outputs are shifted by them",
     "scale-bias": "values are not 8 * sum(q) * s: int4 kernels shift the outputs by them",
 }
 
@@ -190,16 +199,36 @@ def report(model: QuantizedModel, seen: Iterable[tuple[Values, Seen]], found: Fi
         if rule == "scale-precision" and s.number:
             precision, first = _merged(precision, s), first or name
         elif s.number:
-            kind = model.tensors[name].kind if name in model.tensors else ""
-            text = f"{s.number} {TEXTS.get(kind, TEXTS[rule])}; the first is number {s.first}"
-            if rule in ("offset", "nonfinite") and kind != "F8_E4M3":
-                found.warning(rule, name, text)
-            elif rule in ("product", "scale-bias"):
-                part = "deq_scale" if rule == "product" else "scale_bias"
-                found.error("static" if rule == "product" else rule, f"{name}.{part}", text)
-            else:
-                found.error(rule, name, text)
+            _report_one(model, rule, name, s, found)
     if precision.number:
         text = f"{precision.number} scales change when read in {model.params}, as vllm-ascend"
         text += f" does, by up to {precision.most:.0f} ulp of float32"
         found.warning("scale-precision", first, text)
+
+
+_OF_MODULES = {
+    "product": ("static", "deq_scale"),
+    "scale-bias": ("scale-bias", "scale_bias"),
+    "quant-bias": ("quant-bias", "quant_bias"),
+}
+"""The rule and the tensor of findings about a module's tensors together."""
+
+
+def _report_one(model: QuantizedModel, rule: str, name: str, s: Seen, found: Findings) -> None:
+    kind = model.tensors[name].kind if name in model.tensors else ""
+    said = TEXTS[last_of(name) if rule == "static" else rule]
+    text = f"{s.number} {said if rule == 'static' else TEXTS.get(kind, said)}"
+    if rule == "quant-bias" and not s.most:
+        text += ", unless a bias was, which the folder lacks: --original DIR tells it"
+        found.warning(rule, f"{name}.quant_bias", f"{text}; the first is number {s.first}")
+        return
+    text += f"; the first is number {s.first}"
+    if rule in ("offset", "nonfinite") and kind != "F8_E4M3":
+        found.warning(rule, name, text)
+    elif rule in _OF_MODULES:
+        called, part = _OF_MODULES[rule]
+        found.error(called, f"{name}.{part}", text)
+    elif rule == "static" and last_of(name) != "input_offset":
+        found.error("scale", name, text)
+    else:
+        found.error(rule, name, text)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._kinds import Progress
 from ..files.common import FileError
-from . import check_values, names, sums
+from . import check_static, check_values, names, sums
 from .check_files import read
 from .check_tensors import check_described, check_shapes
 from .folder import CheckpointError
@@ -31,8 +31,9 @@ from .originals import (
     rows_of,
 )
 from .quantized import QuantizedModel
-from .reports import CheckReport, Findings
+from .reports import CheckedLayer, CheckReport, Findings
 from .schemes import FLOAT, TYPES
+from .states import note_states
 from .sums import NO_SUMS
 from .workers import Workers, each_of_many
 
@@ -79,15 +80,17 @@ def check(
     listed = sums.listed(folder, found) if has_sums and not is_whole else []
     looks = [
         Look(partial(sums.is_whole, folder), listed),
-        Look(partial(check_values.look, model), check_values.tasks_of(model)),
+        Look(partial(check_values.look, model, original), check_values.tasks_of(model)),
+        Look(partial(check_static.input_of, model), check_static.inputs_of(model)),
     ]
     if original is not None:
         floats = check_names(model, original, found)
         looks.append(Look(partial(is_same, model, original), floats))
         looks.append(Look(partial(compare, model, original), rows_of(model, original)))
-    hashed, values, *of_original = _carry_out(looks, workers, progress)
+    hashed, values, inputs, *of_original = _carry_out(looks, workers, progress)
     sums.report(hashed, found)
     check_values.report(model, values, found)
+    check_static.check_shared(model, inputs, found)
     same, rows = of_original or ([], [])
     report_floats(same, found)
     layers = judge(model, rows, found)
@@ -95,16 +98,22 @@ def check(
         check_config(model, original, found)
         check_copied(model, original, found)
     recipe = recipes_of(layers) if original is not None else _said(model)
+    has_original = original is not None
+    notes = [] if has_sums or has_original else [NO_SUMS]
+    compared = {task.module for task, _ in rows}
+    left = note_states(model, layers, compared, found, has_original=has_original)
+    kind, types = model.config.model_type, _types_of(model, layers)
+    return CheckReport(
+        str(folder), model.format, kind, [*found], types, recipe, layers, has_original, notes, left
+    )
+
+
+def _types_of(model: QuantizedModel, layers: Iterable[CheckedLayer]) -> dict[str, int]:
+    """Count the modules of each type, and the Linears that are FLOAT."""
     count = Counter(layer.type for layer in layers)
     modules = names.modules_of(model.tensors)
     left = sum(names.is_linear(m) and m not in model.types for m in modules)
-    types = dict(count) | ({FLOAT: left} if left else {})
-    kind = model.config.model_type
-    has_original = original is not None
-    notes = [] if has_sums or has_original else [NO_SUMS]
-    return CheckReport(
-        str(folder), model.format, kind, [*found], types, recipe, layers, has_original, notes
-    )
+    return dict(count) | ({FLOAT: left} if left else {})
 
 
 def _carry_out(

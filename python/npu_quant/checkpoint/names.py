@@ -27,6 +27,14 @@ TOWERS = words("""
     audio_model multi_modal_projector mm_projector mlp1 aligner talker code2wav token2wav
 """)
 SMALL = frozenset(("indexer", "linear_attn"))
+NEVER = {
+    "kv_b_proj": "vllm-ascend wants it unquantized",
+    **dict.fromkeys(("eh_proj", "mtp_linear_proj"), "vLLM has a plain nn.Linear for it"),
+    "weights_proj": "vLLM has no quantized Linear for an indexer's weights",
+}
+"""The last names of modules that no consumer reads quantized, and why."""
+_READ_BY = {"eh_proj": ("longcat_flash", "minimax_m3", "bailing_hybrid")}
+"""Beginnings of the model_types whose classes do have a quantized Linear of such a name."""
 _EMBEDDING = re.compile(r"embed|(^|\.)(wte|wpe|shared)$")
 _NORM = re.compile(r"norm|(^|\.)ln_?\w*$")
 HEAD = "lm_head"
@@ -83,6 +91,14 @@ def is_norm(module: str) -> bool:
     return bool(_NORM.search(last_of(module)))
 
 
+def never(module: str, model_type: str) -> str | None:
+    """Say why no consumer reads a module quantized; None if one may."""
+    last = last_of(module)
+    if last == "input_proj" and "mtp_layers" in module.split("."):  # MiMo's
+        last = "eh_proj"
+    return None if model_type.startswith(_READ_BY.get(last, "\0")) else NEVER.get(last)
+
+
 def is_other(module: str) -> bool:
     """Say whether a module is no Linear though its weight is a matrix: embedding, norm, head."""
     return last_of(module) in HEADS or is_embedding_or_norm(module)
@@ -126,6 +142,19 @@ def fused_groups(modules: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
             groups.setdefault((experts, "the experts"), []).append(module)
         elif last in _FUSED:
             groups.setdefault((parent, _FUSED[last]), []).append(module)
+    for (parent, what), members in groups.items():
+        if len(members) > 1:
+            yield f"{what} of {parent}", members
+
+
+def sharing_groups(modules: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield what has one input in one layer of consumers: of fused Linears, and of each expert."""
+    called = _FUSED | dict.fromkeys(("w1", "w3"), "w1 and w3")
+    groups: dict[tuple[str, str], list[str]] = {}
+    for module in modules:
+        parent, _, last = module.rpartition(".")
+        if last in called:
+            groups.setdefault((parent, called[last]), []).append(module)
     for (parent, what), members in groups.items():
         if len(members) > 1:
             yield f"{what} of {parent}", members

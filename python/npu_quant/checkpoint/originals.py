@@ -21,13 +21,16 @@ from .check_layers import (
     compare_rows,
     shape_of,
 )
+from .check_static import STATIC_ONLY
+from .check_tensors import KEYLESS
+from .check_values import CACHES
 from .config import Config
 from .folder import FLOATS, CheckpointError, Tensor, is_regular, json_of, shards_of
 from .keep import files_to_copy
 from .matrices import Matrix, bands, bytes_of, pieces
 from .plan import sources_of, tensor_of
 from .quantized import QuantizedModel
-from .reports import UNEXPLAINED, CheckedLayer, Findings, ratio_text
+from .reports import TRANSFORMED, UNEXPLAINED, CheckedLayer, Findings, ratio_text
 from .schemes import WIDTHS
 
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt")
@@ -113,7 +116,7 @@ def check_names(model: QuantizedModel, original: Original, found: Findings) -> l
     for name, source in original.sources.items():
         tensor = model.tensors.get(name)
         if tensor is None:
-            if name not in model.lost:
+            if name not in model.lost and not _is_in_quant_bias(model, name):
                 text = "is in the original only: consumers leave its layer uninitialised"
                 found.error("missing-layer", name, text)
             continue
@@ -130,11 +133,27 @@ def check_names(model: QuantizedModel, original: Original, found: Findings) -> l
         elif model.is_readable(name):
             result.append(Float(name, tensor.size))
     for name in model.tensors:
-        module, _, last = name.rpartition(".")
-        is_part = module in model.types and last not in ("weight", "bias")
-        if name not in original.sources and not is_part:
+        if name in original.sources or _is_of_quantizing(model, name):
+            continue
+        if name.endswith("norm.bias") or _is_in_quant_bias(model, name):
+            text = "is not in the original: a bias of moved outliers, which consumers add"
+            found.warning("extra-tensor", name, text)
+        else:
             found.error("extra-tensor", name, "is not in the original: loading may fail on it")
     return result
+
+
+def _is_of_quantizing(model: QuantizedModel, name: str) -> bool:
+    """Say whether a tensor is what quantizers add: to a module, to keys and values, a rotation."""
+    module, _, last = name.rpartition(".")
+    is_part = module in model.types and last not in ("weight", "bias")
+    return is_part or model.keys.get(name) in CACHES or last in KEYLESS
+
+
+def _is_in_quant_bias(model: QuantizedModel, name: str) -> bool:
+    """Say whether a tensor is a bias that consumers do not read, because quant_bias has it."""
+    module, _, last = name.rpartition(".")
+    return last == "bias" and model.types.get(module) in STATIC_ONLY and model.is_ascend
 
 
 def _check_shape(
@@ -206,7 +225,7 @@ def judge(
             if count := compared[module].nonfinite:
                 text = f"{count} values of the original are NaN or infinite: their rows"
                 found.warning("nonfinite", weight.name, f"{text} cannot be judged")
-            transformed[type] += layer.recipe == "transformed"
+            transformed[type] += layer.recipe == TRANSFORMED
         layers.append(layer)
     total = Counter(layer.type for layer in layers)
     for type, count in transformed.items():
@@ -215,7 +234,7 @@ def judge(
             found.warning("codes", type, f"{text} is not what was quantized (smoothed or rotated)")
     for layer in layers:
         is_all = transformed[layer.type] > total[layer.type] / 2
-        if (layer.recipe == "transformed" and is_all) or layer.first is None:
+        if (layer.recipe == TRANSFORMED and is_all) or layer.first is None:
             continue
         found.error("codes", layer.name, _text_of(layer))
     return layers
@@ -246,11 +265,11 @@ def _fill(layer: CheckedLayer, c: Compared) -> None:
         count, layer.recipe = own, SEARCHED if own.rows <= allowed else "other"
         layer.scale_ratio = c.ratio if c.ratio[1] > 0 else None
         if cosine is not None and cosine < 0.9:
-            layer.recipe = "transformed"
+            layer.recipe = TRANSFORMED
         layer.scales_different = known[name].scales
     layer.codes_different = count.codes
     layer.first = count.first
-    if layer.recipe == "transformed" and layer.first is None:
+    if layer.recipe == TRANSFORMED and layer.first is None:
         layer.first = (0, 0)
     layer.measure(c.error)
     layer.cosine = cosine

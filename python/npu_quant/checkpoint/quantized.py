@@ -40,6 +40,8 @@ class QuantizedModel:
     """Of each module that has a type other than FLOAT."""
     bad: set[str] = field(default_factory=set)
     """Tensors whose dtype or shape is wrong, so that their elements mean nothing."""
+    unjudged: dict[str, str] = field(default_factory=dict)
+    """Modules that no rule here judges, whatever their tensors hold, and why."""
 
     @property
     def params(self) -> str:
@@ -50,6 +52,10 @@ class QuantizedModel:
     def is_ascend(self) -> bool:
         """Whether it is described in AscendV1."""
         return self.format == ASCEND
+
+    def leave(self, module: str, why: str) -> None:
+        """Note that no rule judges a module; the first reason stays."""
+        self.unjudged.setdefault(module, why)
 
     def is_readable(self, name: str) -> bool:
         """Say whether there is a tensor whose elements can be read, and mean what they should."""

@@ -60,6 +60,15 @@ class Layer:
         self.max_error = error.greatest
 
 
+PASSED, FAILED, NOT_JUDGED = "passed", "FAILED", "not judged"
+STATUSES = {PASSED: 0, FAILED: 1, NOT_JUDGED: 3}
+"""Exit statuses of verdicts; 2 is for what nothing can be said about at all."""
+CODES, SCALES, SHAPES = "codes", "scales", "shapes"
+BY = (CODES, SCALES, SHAPES)
+"""What a module may be judged by: codes by an original, scales by themselves, shapes by its type.
+"""
+
+
 class _Report(Reported):
     """What both reports have; a prompt shows the first line, as some have 45,000 layers."""
 
@@ -141,7 +150,8 @@ class QuantizeReport(_Report):
         return _quantize_text(self)
 
 
-UNEXPLAINED = ("searched", "other", "transformed")
+TRANSFORMED = "transformed"
+UNEXPLAINED = ("searched", "other", TRANSFORMED)
 """What is said in place of a recipe."""
 
 
@@ -164,6 +174,8 @@ class CheckedLayer(Layer):
     """The least and the greatest scale / amax, where no recipe fits."""
     first: tuple[int, int] | None = None
     """Row and column of the first difference."""
+    judged: tuple[str, ...] = ()
+    """What it was judged by: some of "codes" (with the original), "scales" and "shapes"."""
 
 
 @dataclass(repr=False)
@@ -180,11 +192,40 @@ class CheckReport(_Report):
     has_original: bool = False
     notes: list[str] = field(default_factory=list)
     """What the check could not see."""
+    not_judged: dict[str, str] = field(default_factory=dict)
+    """Quantized modules that nothing judged, and why; with an original, also those whose codes were
+    not compared."""
+
+    @property
+    def judged(self) -> dict[str, int]:
+        """How many quantized modules were judged by codes, by scales and by shapes."""
+        return {by: sum(by in layer.judged for layer in self.layers) for by in BY}
+
+    @property
+    def verdict(self) -> str:
+        """Return "passed", "FAILED" (an error was found) or "not judged".
+
+        A model is not judged where a module is not, or where no module is quantized.
+        """
+        if any(finding.severity == "error" for finding in self.findings):
+            return FAILED
+        return PASSED if self.layers and not self.not_judged else NOT_JUDGED
+
+    @property
+    def passed(self) -> bool:
+        """Whether all quantized modules were judged, one at least, and no error was found."""
+        return self.verdict == PASSED
+
+    @property
+    def status(self) -> int:
+        """The exit status of the command: 0 passed, 1 an error was found, 3 not judged."""
+        return STATUSES[self.verdict]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data for JSON."""
-        keys = "model format model_type passed findings notes types recipe layers"
-        of_layer = "name type shape"
+        keys = "model format model_type verdict passed findings notes types judged not_judged"
+        keys += " recipe layers"
+        of_layer = "name type shape judged"
         if self.has_original:
             of_layer += " recipe codes_different scales_different"
             of_layer += " sqnr_db max_error cosine scale_ratio"
@@ -249,10 +290,14 @@ def _left(report: QuantizeReport) -> list[str]:
     for entry in report.left_float:
         by_reason.setdefault(entry["reason"], []).append(entry["name"])
     return [
-        f"left FLOAT: {reason}: {', '.join(some[:3])}"
-        + (f" and {len(some) - 3} more" if len(some) > 3 else "")
-        for reason, some in [*by_reason.items()][:MOST]
+        f"left FLOAT: {reason}: {_some_of(some)}" for reason, some in [*by_reason.items()][:MOST]
     ]
+
+
+def _some_of(names: list[str]) -> str:
+    """Write the first few names, and how many more there are."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(clean(name, 200) for name in names[:3]) + more
 
 
 def worst_of(layers: Iterable[L]) -> list[L]:
@@ -285,7 +330,8 @@ def size(count: int) -> str:
 
 
 def _check_text(report: CheckReport) -> str:
-    lines = [_verdict(report), *(f"  note: {note}" for note in report.notes)]
+    lines = [_verdict(report), *(f"  {line}" for line in _judged(report))]
+    lines += [f"  note: {note}" for note in report.notes]
     shown: Counter[str] = Counter()
     total = Counter(f.rule for f in report.findings)
     for f in report.findings:
@@ -318,8 +364,31 @@ def _verdict(report: CheckReport) -> str:
     counts = [counted(errors, "error")] if errors else []
     counts += [counted(warnings, "warning")] if warnings else []
     if errors:
-        return f"FAILED: {', '.join(counts)}"
-    types = [f"{counted(n, 'module')} {t}" for t, n in report.types.items()] or ["no Linear"]
+        return f"{FAILED}: {', '.join(counts)}"
+    types = [f"{counted(n, 'module')} {t}" for t, n in report.types.items()]
+    by = [name for name, n in report.judged.items() if n]
+    types += [f"judged by {', '.join(by)}"] if by else []
+    if report.not_judged:
+        every = {layer.name for layer in report.layers} | report.not_judged.keys()
+        types.insert(0, f"{len(report.not_judged):,} of {counted(len(every), 'quantized module')}")
+    elif not report.layers:
+        types.insert(0, "no module is quantized")
     names = sorted({name for name in report.recipe.values() if name})
     recipe = [f"recipe {'+'.join(names)}"] if names else []
-    return f"passed: {', '.join([*types, *recipe, *counts])}"
+    return f"{report.verdict}: {', '.join([*types, *recipe, *counts])}"
+
+
+def _judged(report: CheckReport) -> list[str]:
+    """Return what modules were judged by, and which were not."""
+    lines = []
+    by = [f"{name} of {counted(n, 'module')}" for name, n in report.judged.items() if n]
+    if by:
+        lines.append(f"judged: {', '.join(by)}")
+    if by and not report.judged[CODES] and not report.has_original:
+        lines[0] += "; codes were compared with nothing (--original DIR compares them)"
+    by_reason: dict[str, list[str]] = {}
+    for module, why in report.not_judged.items():
+        by_reason.setdefault(why, []).append(module)
+    return lines + [
+        f"not judged: {why}: {_some_of(modules)}" for why, modules in [*by_reason.items()][:MOST]
+    ]

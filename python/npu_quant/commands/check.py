@@ -19,7 +19,11 @@ fused layers of two types, wrong dtypes, shapes and scales. It hashes the files 
 names. With --original it computes the codes anew, names the arithmetic that gives the codes of the
 folder, and reports the error of every layer.
 
-Exit status: 0 no error found, 1 errors found, 2 the folder cannot be checked, 130 interrupted."""
+Every quantized module is judged by its codes (with --original), its scales and its shapes. The
+report says by which, and names the modules that no rule judges, such as those of unknown layouts.
+
+Exit status: 0 no error found, 1 errors found, 2 the folder cannot be checked, 3 not judged (no
+error, but no rule judges some modules, or no module is quantized), 130 interrupted."""
 
 
 def parser() -> Parser:
@@ -50,4 +54,4 @@ def run(words: Sequence[str]) -> int:
             model, arguments.original, arguments.workers, progress, arguments.scheduler
         )
     write_result(arguments, report.__str__, report.to_dict)
-    return 0 if report.passed else 1
+    return report.status
