@@ -176,7 +176,7 @@ BY_NAME = {"group_0": group(CHANNEL, TOKEN, *LINEARS)}
 BY_CLASS = {"g": group(CHANNEL, TOKEN, "QKVParallelLinear", "Merged", "RowParallelLinear")}
 FLOAT_QKV = tensors_of((floats, ATTENTION[:3]), (int8, LINEARS[3:]))
 SPARSE = {"format": "sparse-24-bitmask", "targets": ["Linear"]}
-SCALES = np.full((N_ := 64, 2), 0.01, BFLOAT16)
+SCALES = np.full((64, 2), 0.01, BFLOAT16)
 
 
 def less(model: Model, *names: str) -> Model:

@@ -104,8 +104,8 @@ def _lost(group: Group, type: str, said: dict[str, Any]) -> Iterator[str]:
     if says["weights.actorder"] == "group":
         yield "weights.actorder is group, but vllm-ascend does not order columns by weight_g_idx"
     if (size := says["weights.group_size"]) != taken:
-        text = f"weights.group_size is {size}, but vllm-ascend takes {taken!r:.20} (the group_size"
-        yield f"{text} of quantization_config, else 32): loading fails"
+        text = f"weights.group_size is {size!r:.20}, but vllm-ascend takes {taken!r:.20} (the"
+        yield f"{text} group_size of quantization_config, else 32): loading fails"
 
 
 def group_size_of(model: QuantizedModel) -> int:
@@ -184,7 +184,8 @@ def _groups(said: dict[str, Any], found: Findings) -> dict[str, Group | None]:
             found.error("config", "config.json", text)
             continue
         targets = _strings(group.get("targets"), f"targets of group {number}", found)
-        result |= dict.fromkeys(targets, _group(name, group, said.get("format"), found))
+        if targets:  # else nobody reads the rest
+            result |= dict.fromkeys(targets, _group(name, group, said.get("format"), found))
     return result
 
 
@@ -236,7 +237,7 @@ def _is_float(model: QuantizedModel, module: str) -> bool:
 
 def _not_ignored(module: str, layer: Layer, found: Findings) -> None:
     text = "is not quantized, but ignore of quantization_config does not name "
-    text += layer.name if layer.has_experts else "it"
+    text += clean(layer.name, 100) if layer.has_experts else "it"
     if names.last_of(module) == names.HEAD:
         text += ": transformers multiplies by a scale that is not there (vllm-ascend does not)"
         found.warning("ignore", module, text)

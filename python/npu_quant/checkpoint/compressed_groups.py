@@ -27,7 +27,10 @@ class Form(NamedTuple):
 
 
 def _form(type: str, layers: str, weights: str, inputs: str, **more: tuple[Any, ...]) -> Form:
-    """A row: bits, strategies and, of inputs, time; both sides are symmetric unless inputs lack."""
+    """A row of FORMS: of weights bits and strategies; of inputs bits, strategy and time, or "".
+
+    Weights are static. Where there are inputs, both sides are symmetric.
+    """
     bits, strategies = weights.split()
     needs: dict[str, tuple[Any, ...]] = {
         "weights.num_bits": (int(bits),),
@@ -91,7 +94,10 @@ def type_of(group: Group, layers: str) -> tuple[str, str]:
         return UNKNOWN, f"{form.type} is a type of {form.layers[0]} only"
     size = group.says["weights.group_size"]
     if form.type == "W4A8_DYNAMIC" and (size or 0) > 0:
-        return UNKNOWN, f"weights.group_size is {size}, {form.type} needs scales of whole rows"
+        return (
+            UNKNOWN,
+            f"weights.group_size is {size!r:.20}, {form.type} needs scales of whole rows",
+        )
     return form.type, ""
 
 
@@ -106,7 +112,7 @@ def _needs(form: Form, key: str, group: Group) -> str:
         return f"its inputs are not quantized, {form.type} needs input_activations"
     if may == [_NO_INPUTS]:
         return f"its inputs are quantized, {form.type} needs input_activations null"
-    return f"{key} is {str(said).lower()}, {form.type} needs {' or '.join(may)}"
+    return f"{key} is {str(said).lower():.20}, {form.type} needs {' or '.join(may)}"
 
 
 FLOAT_SCALES = ("BF16", "F16", "F32")
@@ -227,7 +233,7 @@ def _contradictions(read: dict[str, Any]) -> list[tuple[bool, str]]:
         (dynamic == "local" and strategy != "tensor_group", "dynamic is local"),
         (
             read["type"] == "float" and bits not in (4, 8) and not has_zero_dtype,
-            f"type is float, num_bits {bits}",
+            f"type is float, num_bits {bits!r:.20}",
         ),
     ]
 
