@@ -14,8 +14,8 @@ from checkpoints.spoiling import edit_json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_quant.checkpoint import Finding, check, compressed
-from npu_quant.checkpoint.compressed import fitting
+from npu_quant.checkpoint import Finding, check, compressed_layers
+from npu_quant.checkpoint.compressed_layers import fitting
 
 GATE = "model.layers.10.mlp.gate"
 UP = "model.layers.1.mlp.experts.17.up_proj"
@@ -82,7 +82,7 @@ REFUSED = ["((((..", "(" * 5000 + ")" * 5000, "a)", "*a", "[z-a]", "a{4294967296
 @pytest.mark.parametrize("expression", FOREVER)
 def test_no_expression_takes_for_ever(expression: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The others fit what they do without it."""
-    monkeypatch.setattr(compressed, "SECONDS", 0.2)
+    monkeypatch.setattr(compressed_layers, "SECONDS", 0.2)
     slow = f"re:{expression}"
     name = "a" * 190
     fits, faults = fitting([slow, "re:a", slow, "re:b"], [name])
@@ -100,7 +100,7 @@ def test_what_python_refuses(expression: str) -> None:
 
 def test_all_together_take_no_longer_than_they_may(monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes before is tried."""
-    monkeypatch.setattr(compressed, "MOST_SECONDS", 1)
+    monkeypatch.setattr(compressed_layers, "MOST_SECONDS", 1)
     slow = [f"re:(a|a){{{n}}}X" for n in range(60, 90)]
     fits, faults = fitting(["re:a", *slow, "re:aa"], ["a" * 100])
     assert fits["re:a"] == {"a" * 100}

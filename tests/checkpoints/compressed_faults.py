@@ -41,6 +41,7 @@ COMPRESSED = {
         "config",
         "config.json",
         quantization(lambda q: q.update(config_groups={})),
+        "warning",
         also=frozenset({"dtype"}),
         **OURS,
     ),
@@ -63,9 +64,11 @@ COMPRESSED = {
     "a number is ignored": Fault(
         "config", "config.json", quantization(lambda q: q["ignore"].append(5)), **OURS
     ),
-    "no head is ignored": Fault("ignore", "lm_head", quantization(ignore_less("lm_head")), **OURS),
+    "no head is ignored": Fault(
+        "ignore", "lm_head", quantization(ignore_less("lm_head")), "warning", **OURS
+    ),
     "no tied head is ignored": Fault(
-        "ignore", "lm_head", quantization(ignore_less("lm_head")), tied=True, **OURS
+        "ignore", "lm_head", quantization(ignore_less("lm_head")), "warning", tied=True, **OURS
     ),
     "no router is ignored": Fault(
         "ignore",

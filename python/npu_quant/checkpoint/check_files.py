@@ -94,7 +94,7 @@ def _check_quantized(folder: Path, config: Config) -> None:
         text = f"it has neither {DESCRIPTION} nor a quantization_config in config.json"
         raise CheckpointError(f"{folder} is not quantized: {text}.")
     method = said.get("quant_method")
-    if method != COMPRESSED:
+    if str(method).lower().replace("compressed_tensors", COMPRESSED) != COMPRESSED:
         text = f"its quantization_config is of {str(method)[:60]}, not of {COMPRESSED}"
         raise CheckpointError(f"{folder} is not quantized for Ascend: {text}.")
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from .. import _codes
 from ..files.safetensors import NUMPY
 from . import check_static
-from .folder import FLOATS, Tensor
+from .compressed_groups import PACKED
+from .folder import Tensor
 from .matrices import Matrix, bytes_of
 from .quantized import QuantizedModel
 from .recipes import Codes, Scales, Weight, exponents_of, without_minus_0
@@ -114,15 +115,16 @@ def codes_of(model: QuantizedModel, module: str) -> str | None:
     scale = model.part(module, "weight_scale")
     if scale is None or 0 in scale.shape:
         return None
-    if type in check_static.STATIC:  # of compressed-tensors
-        is_read = scale.kind in FLOATS and scale.shape == (weight.shape[0], 1)
-        return "int8" if is_read else None
-    return TYPES[type].codes if type in TYPES else None
+    return TYPES[type].codes if type in TYPES else "int8" if type == "W8A8" else None
 
 
 def shape_of(model: QuantizedModel, module: str) -> tuple[int, int]:
     """Return (N, K) of a quantized module."""
-    n, k = model.tensors[f"{module}.weight"].shape
+    weight = model.matrix(module)
+    assert weight is not None
+    n, k = weight.shape
+    if weight.name.endswith(".weight_packed"):
+        return n, k * PACKED
     is_packed = model.is_ascend and model.types[module] == "W4A8_DYNAMIC"
     return (2 * n if is_packed else n), k
 

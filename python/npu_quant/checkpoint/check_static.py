@@ -241,7 +241,7 @@ class Input(NamedTuple):
 def inputs_of(model: QuantizedModel) -> Iterator[Input]:
     """Yield the static modules that consumers fuse with others."""
     for _, members in names.sharing_groups(names.modules_of(model.tensors)):
-        yield from (Input(m) for m in members if is_static(model, m))
+        yield from (Input(m) for m in members if model.types.get(m) in STATIC)
 
 
 def input_of(model: QuantizedModel, task: Input) -> dict[str, float]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 
 from . import names
+from .check_layers import shape_of
 from .check_static import STATIC, check_parts
 from .check_static import needed as needed_of_static
-from .compressed import compressed_types
+from .compressed import compressed_types, group_size_of
+from .compressed_groups import UNKNOWN, parts_of
 from .folder import FLOATS, Tensor
 from .plan import DESCRIPTION, HEAD
 from .quantized import PARTS, QuantizedModel
 from .reports import Findings
 from .schemes import (
-    COMPRESSED,
     FLOAT,
     GROUP,
     INT8_ACTIVATIONS,
@@ -53,7 +54,9 @@ def check_described(model: QuantizedModel, found: Findings) -> None:
     _check_groups(model, found)
     for module, type in model.types.items():
         _check_allowed(model, module, type, found)
-    if INT8_ACTIVATIONS & {*model.types.values()} and model.params == "float16":
+    types = {*model.types.values()}
+    is_static = "W8A8" in types and not model.is_ascend  # which multiplies by float16 scales, too
+    if (INT8_ACTIVATIONS & types or is_static) and model.params == "float16":
         text = "says float16, but npu_quant_matmul refuses float16 scales (EZ1001): say bfloat16"
         found.error("fp16", "config.json", text)
 
@@ -148,12 +151,16 @@ def _types(model: QuantizedModel, found: Findings) -> dict[str, str]:
 
 def has_rules(model: QuantizedModel, type: str) -> bool:
     """Say whether it is known which tensors a module of a type has."""
+    if not model.is_ascend:
+        return bool(parts_of(type, 1, 1))
     is_written = type in TYPES and model.format in TYPES[type].formats
     return is_written or type in _RULED
 
 
 def needed(model: QuantizedModel, type: str) -> list[str]:
     """Return the last names of the tensors that a module of a type must have."""
+    if not model.is_ascend:
+        return [*parts_of(type, 1, 1)]
     if type in TYPES and model.format in TYPES[type].formats:
         outputs = outputs_of("", type, (2, 1), model.format, WIDTHS[model.params])
         return [output.name[1:] for output in outputs]
@@ -212,7 +219,7 @@ def _check_allowed(model: QuantizedModel, module: str, type: str, found: Finding
 
 LEFTOVERS = names.words("""
     weight_scale_inv weight_packed weight_shape weight_zero_point weight_g_idx weight_global_scale
-    qweight qzeros g_idx scales
+    qweight qzeros g_idx scales input_zero_point input_global_scale
 """)
 
 
@@ -221,7 +228,7 @@ def check_shapes(model: QuantizedModel, found: Findings) -> None:
     for name, tensor in model.tensors.items():
         _check_tensor(model, name, tensor, found)
     for module, type in model.types.items():
-        weight = model.tensors.get(f"{module}.weight")
+        weight = model.matrix(module)
         if weight is None or not has_rules(model, type):
             continue
         if len(weight.shape) != 2:
@@ -242,8 +249,9 @@ def _bad(model: QuantizedModel, rule: str, name: str, text: str, found: Findings
 
 
 def _check_tensor(model: QuantizedModel, name: str, tensor: Tensor, found: Findings) -> None:
-    last = names.last_of(name)
-    if last in LEFTOVERS:
+    module, _, last = name.rpartition(".")
+    type = model.types.get(module, FLOAT)
+    if last in LEFTOVERS and type != UNKNOWN and last not in needed(model, type):
         text = "is of another format: consumers have no parameter for it, loading fails"
         found.error("leftover", name, text)
     elif len(tensor.shape) == 3 and ".experts." in name:
@@ -253,7 +261,7 @@ def _check_tensor(model: QuantizedModel, name: str, tensor: Tensor, found: Findi
         if tensor.kind not in FLOATS:
             text = f"is FLOAT, but its dtype is {tensor.kind}: codes are read as numbers"
             _bad(model, "dtype", name, text, found)
-    elif last == "bias" and name.removesuffix(".bias") in model.types:
+    elif last == "bias" and type != FLOAT:
         weight = model.tensors.get(name.removesuffix("bias") + "weight")
         if tensor.kind not in FLOATS:
             _bad(model, "dtype", name, f"is {tensor.kind}, a bias is of floats", found)
@@ -262,12 +270,13 @@ def _check_tensor(model: QuantizedModel, name: str, tensor: Tensor, found: Findi
 
 
 def _expected(model: QuantizedModel, module: str, type: str, weight: Tensor) -> list[Output]:
+    if not model.is_ascend:
+        return _expected_compressed(model, module, type)
     n, k = weight.shape
     scale = model.tensors.get(f"{module}.weight_scale")
     params = WIDTHS[model.params]
     if type in TYPES and model.format in TYPES[type].formats:
-        is_packed = TYPES[type].codes == "int4" and model.is_ascend
-        if is_packed and not (scale and scale.shape[:1] == (n,)):
+        if TYPES[type].codes == "int4" and not (scale and scale.shape[:1] == (n,)):
             n *= 2
         return [*outputs_of(module, type, (n, k), model.format, params)]
 
@@ -283,12 +292,23 @@ def _expected(model: QuantizedModel, module: str, type: str, weight: Tensor) -> 
     return []
 
 
+def _expected_compressed(model: QuantizedModel, module: str, type: str) -> list[Output]:
+    """What is there, where that is one of the dtypes and shapes that consumers read."""
+    result, shape = [], shape_of(model, module)
+    for part, allowed in parts_of(type, *shape, group_size_of(model)).items():
+        name = f"{module}.{part}"
+        tensor = model.tensors.get(name)
+        kinds, shapes = allowed
+        kind = tensor.kind if tensor and tensor.kind in kinds else kinds[0]
+        extents = tensor.shape if tensor and tensor.shape in shapes else shapes[0]
+        result.append(Output(name, kind, extents))
+    return result
+
+
 def _compare(model: QuantizedModel, output: Output, type: str, found: Findings) -> None:
     name, part = output.name, names.last_of(output.name)
     tensor = model.tensors[name]
-    is_float = model.format == COMPRESSED and part == "weight_scale"
-    allowed = ("BF16", "F16", "F32") if is_float else (output.kind,)
-    if tensor.kind not in allowed:
+    if tensor.kind != output.kind:
         if type in FP4 and part == "weight" and tensor.kind == "F8_E4M3":
             text = "has fp4 codes in e4m3 bytes: twice the size, and vllm-ascend wants U8 [N,K/2]"
             _bad(model, "dtype", name, text, found)
@@ -307,9 +327,7 @@ def _compare(model: QuantizedModel, output: Output, type: str, found: Findings) 
 def _check_alignment(
     model: QuantizedModel, module: str, type: str, weight: Tensor, found: Findings
 ) -> None:
-    n, k = weight.shape
-    if type == "W4A8_DYNAMIC" and model.is_ascend:
-        n *= 2
+    n, k = shape_of(model, module)
     if has_broken_runs(module, k):
         model.bad.add(f"{module}.scale_bias")
     if fault := misfit(module, type, (n, k)):

@@ -17,7 +17,7 @@ from .matrices import bands, bytes_of, pieces
 from .names import last_of
 from .quantized import QuantizedModel
 from .reports import Findings
-from .schemes import FLOAT
+from .schemes import ASCEND, COMPRESSED, FLOAT
 from .weights import DTYPES
 
 if TYPE_CHECKING:
@@ -28,6 +28,11 @@ CACHES = ("C8", "FAQuant")
 """Types of scales and offsets of keys and values, which are of no module's weight."""
 _PARTS = ("input_scale", "input_offset", "deq_scale")
 """Of static modules: what they hold is judged by :func:`check_static.unusable`."""
+_ROUNDED = {
+    ASCEND: ("W8A8_DYNAMIC", "W8A16"),
+    COMPRESSED: ("W8A8", "W8A8_DYNAMIC", "W4A8_DYNAMIC", "W4A16"),
+}
+"""The types whose scales vllm-ascend reads in the params dtype."""
 
 
 class Values(NamedTuple):
@@ -73,10 +78,12 @@ def _rules_of(model: QuantizedModel, name: str, tensor: Tensor) -> tuple[str, ..
     if last.endswith("scale") and model.keys.get(name) in CACHES and kind in FLOATS:
         return ("scale",)
     if last in ("weight_scale", "input_scale") and type != FLOAT and kind in NUMPY:
-        is_rounded = last == "weight_scale" and type in ("W8A8_DYNAMIC", "W8A16")
+        is_rounded = last == "weight_scale" and type in _ROUNDED[model.format]
         return ("scale", "scale-precision") if is_rounded and kind == "F32" else ("scale",)
     if last == "weight" and type != FLOAT and kind == "F8_E4M3":
         return ("nonfinite",)
+    if last == "weight" and type == "W4A8_DYNAMIC" and not model.is_ascend and kind == "I8":
+        return ("int4",)
     if last == "weight_offset" and kind in NUMBERS:
         return ("offset",)
     if type == FLOAT and kind in FLOATS:
@@ -136,6 +143,8 @@ def _bad(
         return ~np.isfinite(values), 0.0
     if rule == "scale":
         return ~((values > 0) & np.isfinite(values)), 0.0
+    if rule == "int4":
+        return (values < -8) | (values > 7), 0.0
     if rule == "offset":
         return values != 0, 0.0
     read = values.astype(DTYPES[model.params]).astype(np.float32)
@@ -176,6 +185,7 @@ TEXTS = {
     "scale": "scales are NaN, infinite, zero or negative: rows become NaN or nothing",
     "offset": "offsets are not zero: vllm-ascend passes them on for W8A16, else ignores them",
     "nonfinite": "values are NaN or infinite: they spread through the layer",
+    "int4": "codes are outside -8..7: vllm-ascend keeps their low four bits only",
     "deq_scale": "values are NaN, infinite, zero or negative: outputs become NaN or nothing",
     "input_scale": "values, or their reciprocals, are no positive numbers in the params dtype: "
     "activations become NaN or nothing",

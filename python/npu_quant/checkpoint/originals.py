@@ -116,7 +116,8 @@ def check_names(model: QuantizedModel, original: Original, found: Findings) -> l
     for name, source in original.sources.items():
         tensor = model.tensors.get(name)
         if tensor is None:
-            if name not in model.lost and not _is_in_quant_bias(model, name):
+            is_packed = model.matrix(name.removesuffix(".weight")) is not None
+            if not (name in model.lost or is_packed or _is_in_quant_bias(model, name)):
                 text = "is in the original only: consumers leave its layer uninitialised"
                 found.error("missing-layer", name, text)
             continue
@@ -217,7 +218,7 @@ def judge(
     layers = []
     transformed: Counter[str] = Counter()
     for module, type in model.types.items():
-        if (weight := model.tensors.get(f"{module}.weight")) is None or len(weight.shape) != 2:
+        if (weight := model.matrix(module)) is None or len(weight.shape) != 2:
             continue
         layer = CheckedLayer(module, type, shape_of(model, module))
         if module in compared:

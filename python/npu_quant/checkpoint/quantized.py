@@ -62,6 +62,11 @@ class QuantizedModel:
         tensor = self.tensors.get(name)
         return tensor is not None and tensor.file not in self.damaged and name not in self.bad
 
+    def matrix(self, module: str) -> Tensor | None:
+        """Return the codes of a module, as they are stored."""
+        packed = self.tensors.get(f"{module}.weight_packed")
+        return self.tensors.get(f"{module}.weight", packed)
+
     def part(self, module: str, part: str) -> Tensor | None:
         """Return a readable tensor of a module."""
         name = f"{module}.{part}"

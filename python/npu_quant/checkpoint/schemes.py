@@ -120,6 +120,8 @@ def misfit(module: str, type: str, shape: tuple[int, int]) -> str | None:
     n, k = shape
     if type == "W8A8_MXFP8" and experts_of(module) is not None and -(-k // GROUP) % 2:
         return f"{-(-k // GROUP)} blocks of {GROUP} columns, vllm-ascend reshapes pairs of them"
+    if type == "W4A16" and (n % GROUP or k % GROUP):
+        return f"{n} rows and {k} columns, vllm-ascend wants both in groups of {GROUP}"
     if type == "W4A8_DYNAMIC" and n % 8:
         return f"{n} rows, vllm-ascend packs 8 int4 to a word"
     if type == "W4A8_DYNAMIC" and has_broken_runs(module, k):
