@@ -51,8 +51,8 @@ def quantize(
     """Quantize the Linears of a model into a new folder.
 
     Args:
-        model_dir: a folder with config.json and safetensors files of floats, or of FP8 blocks with
-            weight_scale_inv as DeepSeek's.
+        model_dir: a folder with config.json and safetensors files of floats, or of FP8 with a scale
+            for each block, row or weight: those that its index names, else model.safetensors.
         out_dir: a folder that does not exist or is empty. If the same call left it unfinished, the
             call continues, and ends with the same bytes. If the same call finished it, the call
             compares its files with its SHA256SUMS, and writes nothing.

@@ -31,7 +31,7 @@ from .originals import (
     rows_of,
 )
 from .quantized import QuantizedModel
-from .reports import CheckReport, Findings
+from .reports import CheckReport, Findings, few
 from .schemes import FLOAT, TYPES
 from .sums import NO_SUMS
 from .workers import Workers, each_of_many
@@ -101,10 +101,18 @@ def check(
     types = dict(count) | ({FLOAT: left} if left else {})
     kind = model.config.model_type
     has_original = original is not None
-    notes = [] if has_sums or has_original else [NO_SUMS]
+    notes = _notes(original, has_sums=has_sums)
     return CheckReport(
         str(folder), model.format, kind, [*found], types, recipe, layers, has_original, notes
     )
+
+
+def _notes(original: Original | None, *, has_sums: bool) -> list[str]:
+    """Return what the check did not look at."""
+    if original is None:
+        return [] if has_sums else [NO_SUMS]
+    left = original.left_files
+    return [f"of the original, weights of something else are not read: {few(left)}"] if left else []
 
 
 def _carry_out(

@@ -11,6 +11,7 @@ from .._shown import plain
 from .._text import clean, printable
 from ..golden.report.reports import Report, Reported
 from ..golden.report.words import counted
+from .names import KNOWN_MODELS
 from .schemes import FLOAT
 from .weights import Error
 
@@ -108,6 +109,14 @@ class QuantizeReport(_Report):
     copied_bytes: int
     """Of the files that are copied."""
     warnings: list[str] = field(default_factory=list)
+    language_model: list[str] = field(default_factory=list)
+    """What the names of its layers begin with; [] if no token embedding tells where they are."""
+    towers: list[dict[str, Any]] = field(default_factory=list)
+    """What was taken for a tower: name, Linears, and how many of them are quantized."""
+    left_files: list[str] = field(default_factory=list)
+    """Files that have weights, but none of the model: they are neither read nor copied."""
+    left_tensors: list[str] = field(default_factory=list)
+    """Scales of an FP8 source's activations: they are left out."""
     findings: list[Finding] = field(default_factory=list)
     """Of what was written, when it was read back and checked."""
     resumed: int = 0
@@ -129,7 +138,8 @@ class QuantizeReport(_Report):
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data for JSON."""
         keys = "scheme format model_type params_dtype dry_run source_bytes written_bytes types "
-        keys += "left_float layers shards resumed resumed_bytes warnings"
+        keys += "left_float layers shards resumed resumed_bytes warnings "
+        keys += "language_model towers left_files left_tensors"
         of_layer = "name type shape"
         if not self.dry_run:
             keys += " passed findings is_finished_before seconds peak_rss_bytes"
@@ -207,7 +217,9 @@ def _quantize_text(report: QuantizeReport) -> str:
     lines = [_headline(report)]
     lines += [f"note: {warning}" for warning in report.warnings]
     lines += _types(report)
+    lines += _places(report)
     lines += _left(report)
+    lines += _left_out(report)
     if report.dry_run:
         lines += [f"  {s['file']}  {size(s['bytes'])}" for s in report.shards]
         lines.append(f"needs {size(report.written_bytes + report.copied_bytes)} on the disk")
@@ -244,15 +256,37 @@ def _types(report: QuantizeReport) -> list[str]:
     ]
 
 
+def _places(report: QuantizeReport) -> list[str]:
+    """What was taken for the language model, and for towers: of each of several."""
+    if not report.towers and report.model_type in KNOWN_MODELS:
+        return []
+    layers = few(report.language_model) or "not told by a token embedding, only by names"
+    towers = [f"{t['name']} ({counted(t['linears'], 'Linear')})" for t in report.towers]
+    return [f"layers of the language model: {layers}; towers: {few(towers) or 'none'}"]
+
+
+def _left_out(report: QuantizeReport) -> list[str]:
+    lines = []
+    if report.left_files:
+        what = "not read and not copied, weights of something else"
+        lines.append(f"{what}: {few(report.left_files)}")
+    if report.left_tensors:
+        what = "left out, as FP8 activations are not of the result"
+        lines.append(f"{what}: {few(report.left_tensors)}")
+    return lines
+
+
+def few(some: list[str]) -> str:
+    """Write the first of some names, and how many more there are."""
+    more = f" and {len(some) - 3} more" if len(some) > 3 else ""
+    return ", ".join(clean(name, 200) for name in some[:3]) + more
+
+
 def _left(report: QuantizeReport) -> list[str]:
     by_reason: dict[str, list[str]] = {}
     for entry in report.left_float:
         by_reason.setdefault(entry["reason"], []).append(entry["name"])
-    return [
-        f"left FLOAT: {reason}: {', '.join(some[:3])}"
-        + (f" and {len(some) - 3} more" if len(some) > 3 else "")
-        for reason, some in [*by_reason.items()][:MOST]
-    ]
+    return [f"left FLOAT: {reason}: {few(some)}" for reason, some in [*by_reason.items()][:MOST]]
 
 
 def worst_of(layers: Iterable[L]) -> list[L]:
