@@ -165,7 +165,7 @@ def test_without_a_token_embedding_names_decide(others: list[str], tmp_path: Pat
     inner = ["encoder.layer.0.output.dense", "pooler.dense"]
     report = planned(model(tmp_path / "model", [*inner, *others]))
     assert [layer.name for layer in report.layers] == inner
-    assert [tower["name"] for tower in report.towers] == [m.split(".0.")[0] for m in others]
+    assert [place["name"] for place in report.outside] == [m.split(".0.")[0] for m in others]
     assert report.language_model == []
 
 
@@ -173,13 +173,15 @@ def test_a_tower_that_is_asked_for(tmp_path: Path) -> None:
     """It is quantized, and every form of the report says so."""
     modules = [m for some in parts_of("deepseek_vl_v2") for m in some]
     folder = model(tmp_path / "model", modules)
-    tower = {"name": "vision.blocks", "linears": 2, "quantized": 0}
-    assert planned(folder).to_dict()["towers"] == [tower]
+    tower = {"name": "vision.blocks", "reason": "vision or audio tower", "linears": 2}
+    assert planned(folder).to_dict()["outside"] == [tower | {"quantized": 0}]
     report = planned(folder, include="vision.*.fc1")
-    assert report.to_dict()["towers"] == [tower | {"quantized": 1}]
-    (said,) = [text for text in report.warnings if text.startswith("vision.blocks: 1 of 2")]
+    assert report.to_dict()["outside"] == [tower | {"quantized": 1}]
+    (said,) = [
+        text for text in report.warnings if text.startswith("vision.blocks (vision or audio")
+    ]
     assert said in str(report)
-    assert "vision.blocks: 1 of 2" in report._repr_html_()
+    assert "vision.blocks (vision or audio tower): 1 of its 2 Linears" in report._repr_html_()
 
 
 GROUPS = [

@@ -143,7 +143,7 @@ class TestReport:
         data = json.loads(json.dumps(report.to_dict()))
         keys = "command scheme format model_type params_dtype dry_run source_bytes written_bytes "
         keys += "types float layers shards resumed resumed_bytes warnings "
-        keys += "language_model towers left_files left_tensors "
+        keys += "language_model outside left_files left_tensors "
         keys += "passed findings is_finished_before seconds peak_rss_bytes"
         assert [*data] == keys.split()
         assert [*data["layers"][0]] == [

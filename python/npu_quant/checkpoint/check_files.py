@@ -7,6 +7,7 @@ from pathlib import Path
 
 from .config import Config
 from .folder import (
+    NOT_A_MODEL,
     SOURCE_INDEX,
     WHOLE,
     CheckpointError,
@@ -114,7 +115,7 @@ def _unindexed(model: QuantizedModel, there: list[str]) -> list[str]:
     ours = [name for name in there if name.startswith("quant_model_weight")]
     if model.is_ascend and ours:
         return ours
-    return [WHOLE] if WHOLE in there else there
+    return [WHOLE] if WHOLE in there else [n for n in there if not NOT_A_MODEL.fullmatch(n)]
 
 
 def _index(path: Path, found: Findings) -> tuple[dict[str, str] | None, object]:

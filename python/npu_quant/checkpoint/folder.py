@@ -21,7 +21,7 @@ SOURCE_INDEX = "model.safetensors.index.json"
 WHOLE = "model.safetensors"
 """The one file of a model that has no index."""
 _PART = re.compile(r"(pytorch_)?model[-_.]\d+[-_]of[-_](?P<count>\d+)\b.*")
-_NOT_A_MODEL = re.compile(r"(consolidated|adapter|optimizer).*")
+NOT_A_MODEL = re.compile(r"(consolidated|adapter|optimizer).*")
 """Weights under the names of their maker, and what other tools keep beside a model."""
 FLOATS = ("BF16", "F16", "F32", "F64")
 """safetensors' words of the floats that need no scale."""
@@ -207,7 +207,7 @@ def _without_index(folder: Path, there: list[str]) -> list[str]:
     parts = [name for name in there if (part := _PART.fullmatch(name)) and int(part["count"]) > 1]
     if WHOLE in there and not parts:
         return [WHOLE]
-    if len(there) == 1 and not parts and not _NOT_A_MODEL.fullmatch(there[0]):
+    if len(there) == 1 and not parts and not NOT_A_MODEL.fullmatch(there[0]):
         return there
     text = f"{folder} has no {SOURCE_INDEX}: which files are the model is not known of"
     mend = f"download the index, or name the model's only file {WHOLE}"

@@ -29,7 +29,7 @@ _TOWER = re.compile(
 )
 """Names that towers have. They decide only where the place of the token embedding does not."""
 SMALL = frozenset(("indexer", "linear_attn"))
-IN_TOWER = "vision or audio tower"
+IN_TOWER, OUTSIDE = "vision or audio tower", "outside the language model's layers"
 
 
 @dataclass(frozen=True)
@@ -59,14 +59,15 @@ class Layout:
             return None
         if _is_named_tower(module) or (self.layers and stack):
             return IN_TOWER
-        return "outside the language model's layers" if self.layers else None
+        return OUTSIDE if self.layers else None
 
-    def towers(self, modules: Iterable[str]) -> Counter[str]:
-        """Return how many of some Linears each tower has, by what their names begin with."""
+    def outside(self, modules: Iterable[str]) -> Counter[tuple[str, str]]:
+        """Count Linears that are not the language model's: by what they are in, and the reason."""
+        reasons = ((module, self.reason_to_stay(module)) for module in modules)
         return Counter(
-            stack_of(module) or module.rpartition(".")[0]
-            for module in modules
-            if self.reason_to_stay(module) == IN_TOWER
+            (stack_of(module) or module.rpartition(".")[0], reason)
+            for module, reason in reasons
+            if reason in (IN_TOWER, OUTSIDE)
         )
 
 

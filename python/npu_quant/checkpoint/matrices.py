@@ -133,7 +133,8 @@ class Matrix:
             band *= np.repeat(factors, min(wide, self.shape[1]))[: self.shape[1]]
         if high == 1:
             self._check_scales(by_block, values, first)
-            values *= np.repeat(by_block, min(wide, self.shape[1]), axis=1)[:, : self.shape[1]]
+            each = min(wide, self.shape[1]) if by_block.shape[1] > 1 else 1
+            values *= np.repeat(by_block, each, axis=1)[:, : self.shape[1]]
         return values
 
     def _scales(self, folder: Path, first: int, last: int) -> NDArray[np.float32]:

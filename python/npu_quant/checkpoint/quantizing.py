@@ -146,18 +146,20 @@ def report_of(p: Prepared, errors: Mapping[str, Error] | None = None) -> Quantiz
         copied_bytes=sum(copied_sizes(p).values()),
         warnings=_warnings(p),
         language_model=[*p.plan.layout.layers],
-        towers=_towers(p.plan),
+        outside=_outside(p.plan),
         left_files=left_behind(p.source, (shard.name for shard in p.shards)),
         left_tensors=[*p.plan.unread],
     )
 
 
-def _towers(plan: Plan) -> list[dict[str, Any]]:
-    """Of each tower, its Linears, and how many of them are quantized: because they are wished."""
+def _outside(plan: Plan) -> list[dict[str, Any]]:
+    """Of what is outside the language model's layers, its Linears, and how many are quantized."""
     wished = [module for module, choice in plan.choices.items() if choice.type != FLOAT]
-    quantized = plan.layout.towers(wished)
-    all_ = plan.layout.towers(plan.choices)
-    return [{"name": n, "linears": all_[n], "quantized": quantized[n]} for n in all_]
+    quantized = plan.layout.outside(wished)
+    return [
+        {"name": at[0], "reason": at[1], "linears": count, "quantized": quantized[at]}
+        for at, count in plan.layout.outside(plan.choices).items()
+    ]
 
 
 def _warnings(p: Prepared) -> list[str]:
@@ -167,10 +169,13 @@ def _warnings(p: Prepared) -> list[str]:
     if p.config.model_type not in names.KNOWN_MODELS:
         kind = p.config.model_type or "missing"
         result.append(f"model_type {kind} is not one that is known: it gets the same rules")
-    for tower in _towers(p.plan):
-        if tower["quantized"]:
-            text = f"{tower['name']}: {tower['quantized']} of {tower['linears']} Linears of this"
-            result.append(f"{text} tower are quantized, as asked: vllm-ascend runs towers in float")
+    for place in _outside(p.plan):
+        if place["quantized"]:
+            text = f"{place['name']} ({place['reason']}): {place['quantized']} of its"
+            text += (
+                f" {place['linears']} Linears are quantized, as asked: vllm-ascend has it in float"
+            )
+            result.append(text)
     said = p.config.dtype if p.config.has_dtype else "no torch_dtype"
     if said != p.plan.params:
         text = f"config.json says {said}, it will say {p.plan.params}: scales are read in it"

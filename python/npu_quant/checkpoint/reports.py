@@ -111,8 +111,8 @@ class QuantizeReport(_Report):
     warnings: list[str] = field(default_factory=list)
     language_model: list[str] = field(default_factory=list)
     """What the names of its layers begin with; [] if no token embedding tells where they are."""
-    towers: list[dict[str, Any]] = field(default_factory=list)
-    """What was taken for a tower: name, Linears, and how many of them are quantized."""
+    outside: list[dict[str, Any]] = field(default_factory=list)
+    """What is outside of them, such as towers: name, reason, Linears, how many are quantized."""
     left_files: list[str] = field(default_factory=list)
     """Files that have weights, but none of the model: they are neither read nor copied."""
     left_tensors: list[str] = field(default_factory=list)
@@ -139,7 +139,7 @@ class QuantizeReport(_Report):
         """Return the report as plain data for JSON."""
         keys = "scheme format model_type params_dtype dry_run source_bytes written_bytes types "
         keys += "left_float layers shards resumed resumed_bytes warnings "
-        keys += "language_model towers left_files left_tensors"
+        keys += "language_model outside left_files left_tensors"
         of_layer = "name type shape"
         if not self.dry_run:
             keys += " passed findings is_finished_before seconds peak_rss_bytes"
@@ -257,12 +257,14 @@ def _types(report: QuantizeReport) -> list[str]:
 
 
 def _places(report: QuantizeReport) -> list[str]:
-    """What was taken for the language model, and for towers: of each of several."""
-    if not report.towers and report.model_type in KNOWN_MODELS:
+    """What was taken for the language model, where that may surprise."""
+    if not report.outside and report.model_type in KNOWN_MODELS:
         return []
     layers = few(report.language_model) or "not told by a token embedding, only by names"
-    towers = [f"{t['name']} ({counted(t['linears'], 'Linear')})" for t in report.towers]
-    return [f"layers of the language model: {layers}; towers: {few(towers) or 'none'}"]
+    others = [
+        f"{place['name']} ({counted(place['linears'], 'Linear')})" for place in report.outside
+    ]
+    return [f"layers of the language model: {layers}; outside: {few(others) or 'no Linear'}"]
 
 
 def _left_out(report: QuantizeReport) -> list[str]:
