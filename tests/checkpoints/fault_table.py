@@ -119,11 +119,13 @@ FILES = {
             stray_weights(f),
             (f / "zz.safetensors").rename(f / "consolidated.safetensors"),
         ],
+        is_noticed=False,
     ),
     "ModelOpt's description of the source": Fault(
         "two-formats",
         "hf_quant_config.json",
         lambda f: (f / "hf_quant_config.json").write_text("{}"),
+        is_noticed=False,
     ),
     "stray .bin": Fault(
         "stray-weights", "a.bin", lambda f: (f / "a.bin").write_bytes(b"x"), "warning"
