@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 from typing import Any
@@ -190,14 +191,14 @@ GROUPS = [
     ("internlm2", "w1 w3"),
     ("qwen", "w1 w2"),
     ("deepseek_v3", "q_a_proj kv_a_proj_with_mqa"),
-    ("qwen3_next", "in_proj_qkvz in_proj_ba"),
     ("qwen3_5", "in_proj_qkv in_proj_z"),
     ("qwen3_5", "in_proj_b in_proj_a"),
     ("bert", "query key value"),
     ("qwen2_5_omni", "attn_q_proj attn_k_proj attn_v_proj"),
     ("minimax_m3", "index_q_proj index_k_proj"),
 ]
-LASTS = [*" ".join(parts for _, parts in GROUPS).split(), "w2", "o_proj", "down_proj", "qkv_proj"]
+ALONE = ["o_proj", "down_proj", "qkv_proj", "in_proj_qkvz", "in_proj_ba"]
+LASTS = [*" ".join(parts for _, parts in GROUPS).split(), "w2", *ALONE]
 
 
 @pytest.mark.parametrize(("model_type", "parts"), GROUPS)
@@ -206,7 +207,12 @@ def test_what_one_layer_of_a_consumer_is_made_of(model_type: str, parts: str) ->
     modules = [f"layers.0.{last}" for last in dict.fromkeys(LASTS)]
     groups = [sorted(members) for _, members in fused_groups(modules, model_type)]
     assert sorted(f"layers.0.{part}" for part in parts.split()) in groups
-    assert all("layers.0.o_proj" not in group for group in groups)
+    assert not {f"layers.0.{last}" for last in ALONE}.intersection(itertools.chain(*groups))
+
+
+def test_the_query_of_a_cross_attention_is_a_layer_of_its_own() -> None:
+    modules = [f"layers.0.encoder_attn.{m}_proj" for m in "qkvo"]
+    assert [members for _, members in fused_groups(modules, "whisper")] == [modules[1:3]]
 
 
 SPLIT = [

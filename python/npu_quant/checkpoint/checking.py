@@ -16,7 +16,7 @@ from ..files.common import FileError
 from . import check_values, names, sums
 from .check_files import read
 from .check_tensors import check_described, check_shapes
-from .folder import CheckpointError
+from .folder import CheckpointError, few
 from .keep import SUMS, UNFINISHED
 from .originals import (
     Original,
@@ -31,7 +31,7 @@ from .originals import (
     rows_of,
 )
 from .quantized import QuantizedModel
-from .reports import CheckReport, Findings, few
+from .reports import CheckReport, Findings
 from .schemes import FLOAT, TYPES
 from .sums import NO_SUMS
 from .workers import Workers, each_of_many

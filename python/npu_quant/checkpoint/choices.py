@@ -47,7 +47,6 @@ def choose(
     matrices: dict[str, Matrix],
     modules: Sequence[str],
     layout: Layout,
-    model_type: str,
     wanted: Wanted,
 ) -> dict[str, Choice]:
     """Return the type of each Linear.
@@ -56,17 +55,16 @@ def choose(
         matrices: the 2-D float weights by module, experts split.
         modules: all modules that have a weight, for globs.
         layout: of the model.
-        model_type: of config.json.
         wanted: what is asked for.
 
     Raises:
         CheckpointError: a glob matches nothing, or no consumer reads the result.
     """
     linears = [m for m in matrices if names.is_linear(m)]
-    _check_globs(wanted, linears, modules)
+    _check_globs(wanted, linears, modules, layout.model_type)
     chosen = {m: _chosen(m, matrices[m], layout, wanted) for m in linears}
     _check_scheme(chosen, wanted)
-    _check_groups(chosen, matrices, model_type)
+    _check_groups(chosen, matrices, layout.model_type)
     for module, choice in chosen.items():
         if choice.type != FLOAT:
             _check_shape(matrices[module], choice.type)
@@ -77,7 +75,7 @@ def _chosen(module: str, matrix: Matrix, layout: Layout, wanted: Wanted) -> Choi
     if 0 in matrix.shape:
         return Choice(FLOAT, "it has no elements")
     reason = layout.reason_to_stay(module)
-    is_fixed = names.last_of(module) in names.NEVER
+    is_fixed = names.never(module, layout.model_type) is not None
     if reason and (is_fixed or not _matches(module, wanted.include)):
         return Choice(FLOAT, reason)
     type = wanted.scheme
@@ -98,7 +96,9 @@ def _matches(module: str, globs: Iterable[str]) -> bool:
     return any(fnmatchcase(module, glob) for glob in globs)
 
 
-def _check_globs(wanted: Wanted, linears: Sequence[str], modules: Sequence[str]) -> None:
+def _check_globs(
+    wanted: Wanted, linears: Sequence[str], modules: Sequence[str], model_type: str
+) -> None:
     for glob, type in wanted.types:
         known = [name for name, t in TYPES.items() if wanted.format in t.formats] + [FLOAT]
         if type not in known:
@@ -113,7 +113,7 @@ def _check_globs(wanted: Wanted, linears: Sequence[str], modules: Sequence[str])
             hint = f"; the nearest is {near[0]}" if near else ""
             raise CheckpointError(f"{option} {glob} matches no {what}{hint}.")
     for glob in wanted.include:
-        if not any(fnmatchcase(m, glob) and names.last_of(m) not in names.NEVER for m in linears):
+        if not any(fnmatchcase(m, glob) and not names.never(m, model_type) for m in linears):
             why = _why_not_taken(glob, modules)
             raise CheckpointError(f"--include {glob} selects no Linear{why}.")
 
@@ -175,7 +175,7 @@ def _check_groups(chosen: dict[str, Choice], modules: Iterable[str], model_type:
     )
 
 
-def _globs_for(modules: Iterable[str], quantized: Iterable[str]) -> list[str]:
+def _globs_for(modules: Sequence[str], quantized: Iterable[str]) -> list[str]:
     """Return globs that match some modules, and of the quantized no others: the widest first."""
     some = frozenset(modules)
     left, result = dict.fromkeys(modules), []

@@ -180,7 +180,8 @@ def files_of(folder: Path) -> tuple[list[str], dict[str, str] | None]:
     """Return the names of the files that a model's weights are in, and its index's weight_map.
 
     They are those that model.safetensors.index.json names, or else model.safetensors, or else the
-    only file that may be a whole model. transformers and vLLM read the same.
+    only file that may be a whole model. transformers reads the same. vLLM does with an index;
+    without one it reads every file, and consolidated*.safetensors alone if there are any.
 
     Raises:
         CheckpointError: there is none, one is missing, or the folder leaves a doubt.
@@ -196,7 +197,7 @@ def files_of(folder: Path) -> tuple[list[str], dict[str, str] | None]:
         if not (folder / name).is_file():
             raise CheckpointError(f"{name} is missing: {SOURCE_INDEX} names it.")
     if WHOLE in there and WHOLE not in names:
-        text = f"the model may be {WHOLE}, or {_some(names)}, which {SOURCE_INDEX} names"
+        text = f"the model may be {WHOLE}, or {few(names)}, which {SOURCE_INDEX} names"
         raise CheckpointError(f"{text}: move what is not the model out of the folder.")
     return names, weight_map
 
@@ -211,12 +212,12 @@ def _without_index(folder: Path, there: list[str]) -> list[str]:
         return there
     text = f"{folder} has no {SOURCE_INDEX}: which files are the model is not known of"
     mend = f"download the index, or name the model's only file {WHOLE}"
-    raise CheckpointError(f"{text} {_some(there)}: {mend}.")
+    raise CheckpointError(f"{text} {few(there)}: {mend}.")
 
 
-def _some(names: list[str]) -> str:
-    """The first names, and how many more there are."""
-    shown = ", ".join(clean(name, 60) for name in names[:3])
+def few(names: list[str]) -> str:
+    """Write the first of some names, and how many more there are."""
+    shown = ", ".join(clean(name, 200) for name in names[:3])
     return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 

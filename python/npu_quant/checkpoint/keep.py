@@ -78,7 +78,7 @@ def _is_left_out(name: str) -> bool:
 def left_behind(folder: Path, shards: Iterable[str]) -> list[str]:
     """Return the files that have weights, but none of the model: neither read nor copied.
 
-    Consumers load every *.safetensors beside a description, and a MODELOPT before it.
+    vLLM loads every *.safetensors beside a description: what is copied is merged there.
     """
     read = set(shards)
     left = [n for n in files_below(folder) if n.endswith((*_WEIGHTS, MODELOPT))]

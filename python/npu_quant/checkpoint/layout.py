@@ -40,12 +40,13 @@ class Layout:
     """What their names begin with, up to their number; () if the model has no token embedding."""
     first_draft: int | None = None
     """The number of the first draft layer, if there is one."""
+    model_type: str = ""
 
     def reason_to_stay(self, module: str) -> str | None:
         """Say why a Linear is left FLOAT, unless it is asked for; None if it is not."""
         parts = module.split(".")
-        if why := names.NEVER.get(parts[-1]):
-            return why
+        if why := names.never(module, self.model_type):
+            return f"{parts[-1]}: {why}"
         if SMALL.intersection(parts):
             return "small and sensitive"
         is_draft = any(part.startswith("mtp") for part in parts)
@@ -71,19 +72,20 @@ class Layout:
         )
 
 
-def layout_of(rows: Mapping[str, int], first_draft: int | None) -> Layout:
+def layout_of(rows: Mapping[str, int], first_draft: int | None, model_type: str) -> Layout:
     """Find the language model's layers.
 
     Args:
         rows: N of every module that has a matrix.
         first_draft: the number of the first draft layer, if there is one.
+        model_type: of config.json.
     """
     stacks = [s for s in dict.fromkeys(map(stack_of, rows)) if s and "mtp" not in s]
     embedding = {m: n for m, n in rows.items() if _TOKENS.fullmatch(m)}
     most = max(embedding.values(), default=0)
     scopes = dict.fromkeys(_scope_of(m, stacks) for m, n in embedding.items() if n == most)
     found = dict.fromkeys(s for scope in _likely(scopes) for s in _nearest(stacks, scope))
-    return Layout(tuple(_likely(found)), first_draft)
+    return Layout(tuple(_likely(found)), first_draft, model_type)
 
 
 def stack_of(module: str) -> str:

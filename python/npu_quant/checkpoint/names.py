@@ -22,11 +22,13 @@ LINEARS = words("""
 """The last names of modules that are Linears."""
 
 NEVER = {
-    "kv_b_proj": "kv_b_proj: vllm-ascend wants it unquantized",
-    "eh_proj": "eh_proj: vLLM has a plain nn.Linear for it",
-    "mtp_linear_proj": "mtp_linear_proj: vLLM has a plain nn.Linear for it",
+    "kv_b_proj": "vllm-ascend wants it unquantized",
+    **dict.fromkeys(("eh_proj", "mtp_linear_proj"), "vLLM has a plain nn.Linear for it"),
+    "weights_proj": "vLLM has no quantized Linear for an indexer's weights",
 }
 """The last names of modules that no consumer reads quantized, and why."""
+_READ_BY = {"eh_proj": ("longcat_flash", "minimax_m3", "bailing_hybrid")}
+"""Beginnings of the model_types whose classes do have a quantized Linear of such a name."""
 _EMBEDDING = re.compile(r"embed|(^|\.)(wte|wpe|shared)$")
 _NORM = re.compile(r"norm|(^|\.)ln_?\w*$")
 HEAD = "lm_head"
@@ -59,7 +61,6 @@ _FUSED = tuple(
     q_a_proj kv_a_proj_with_mqa
     in_proj_qkv in_proj_z
     in_proj_b in_proj_a
-    in_proj_qkvz in_proj_ba
     """.strip().splitlines()
 )
 """What consumers load as one layer, by the last names of its parts: packed_modules_model_mapping of
@@ -98,6 +99,14 @@ def is_norm(module: str) -> bool:
     return bool(_NORM.search(last_of(module)))
 
 
+def never(module: str, model_type: str) -> str | None:
+    """Say why no consumer reads a module quantized; None if one may."""
+    last = last_of(module)
+    if last == "input_proj" and "mtp_layers" in module.split("."):  # MiMo's
+        last = "eh_proj"
+    return None if model_type.startswith(_READ_BY.get(last, "\0")) else NEVER.get(last)
+
+
 def is_other(module: str) -> bool:
     """Say whether a module is no Linear though its weight is a matrix: embedding, norm, head."""
     return last_of(module) in HEADS or is_embedding_or_norm(module)
@@ -109,17 +118,23 @@ def experts_of(module: str) -> str | None:
     return found["experts"] if found else None
 
 
+def _fused(model_type: str) -> dict[str, str]:
+    """What consumers load as one layer is called, by the last names of its parts."""
+    fused = _FUSED_OF.get(model_type, _FUSED)
+    return {part: f"{', '.join(parts[:-1])} and {parts[-1]}" for parts in fused for part in parts}
+
+
 def fused_groups(modules: Iterable[str], model_type: str = "") -> Iterator[tuple[str, list[str]]]:
     """Yield what must be of one type: what it is called, and its modules, two at least."""
-    fused = _FUSED_OF.get(model_type, _FUSED)
-    called = {part: f"{', '.join(parts[:-1])} and {parts[-1]}" for parts in fused for part in parts}
+    called = _fused(model_type)
     groups: dict[tuple[str, str], list[str]] = {}
     for module in modules:
         experts = experts_of(module)
         parent, _, last = module.rpartition(".")
         if experts is not None:
             groups.setdefault((experts, "the experts"), []).append(module)
-        elif last in called:
+        elif last in called and module.split(".")[-2:] != ["encoder_attn", "q_proj"]:
+            # The query of Whisper's cross attention is of another input, so a layer of its own.
             groups.setdefault((parent, called[last]), []).append(module)
     for (parent, what), members in groups.items():
         if len(members) > 1:

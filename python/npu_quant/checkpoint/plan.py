@@ -124,8 +124,9 @@ def plan_of(shards: list[Shard], config: Config, wanted: Wanted) -> Plan:
     sources, unread = sources_of(tensors, config)
     matrices = {s.module: s for s in sources if isinstance(s, Matrix)}
     modules = [*dict.fromkeys([*names.modules_of(tensors), *matrices])]
-    layout = layout_of({m: matrix.shape[0] for m, matrix in matrices.items()}, config.first_draft)
-    choices = choose(matrices, modules, layout, config.model_type, wanted)
+    rows = {module: matrix.shape[0] for module, matrix in matrices.items()}
+    layout = layout_of(rows, config.first_draft, config.model_type)
+    choices = choose(matrices, modules, layout, wanted)
     params = params_dtype(config, {c.type for c in choices.values()}, wanted.dtype)
     quantized = {m for m, c in choices.items() if c.type != FLOAT}
     groups = [_group(s, choices, quantized, wanted, WIDTHS[params]) for s in sources]

@@ -128,10 +128,7 @@ def report_of(p: Prepared, errors: Mapping[str, Error] | None = None) -> Quantiz
         for name, choice in p.plan.choices.items()
         if choice.type == FLOAT
     ]
-    left += [
-        {"name": name, "reason": names.NEVER.get(names.last_of(name), "not known to be a Linear")}
-        for name in p.plan.unknown
-    ]
+    left += [{"name": name, "reason": _why_unknown(name, p)} for name in p.plan.unknown]
     return QuantizeReport(
         scheme=p.plan.wanted.scheme,
         format=p.plan.wanted.format,
@@ -150,6 +147,11 @@ def report_of(p: Prepared, errors: Mapping[str, Error] | None = None) -> Quantiz
         left_files=left_behind(p.source, (shard.name for shard in p.shards)),
         left_tensors=[*p.plan.unread],
     )
+
+
+def _why_unknown(module: str, p: Prepared) -> str:
+    why = names.never(module, p.config.model_type)
+    return f"{names.last_of(module)}: {why}" if why else "not known to be a Linear"
 
 
 def _outside(plan: Plan) -> list[dict[str, Any]]:

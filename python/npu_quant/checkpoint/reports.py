@@ -11,6 +11,7 @@ from .._shown import plain
 from .._text import clean, printable
 from ..golden.report.reports import Report, Reported
 from ..golden.report.words import counted
+from .folder import few
 from .names import KNOWN_MODELS
 from .schemes import FLOAT
 from .weights import Error
@@ -276,12 +277,6 @@ def _left_out(report: QuantizeReport) -> list[str]:
         what = "left out, as FP8 activations are not of the result"
         lines.append(f"{what}: {few(report.left_tensors)}")
     return lines
-
-
-def few(some: list[str]) -> str:
-    """Write the first of some names, and how many more there are."""
-    more = f" and {len(some) - 3} more" if len(some) > 3 else ""
-    return ", ".join(clean(name, 200) for name in some[:3]) + more
 
 
 def _left(report: QuantizeReport) -> list[str]:
