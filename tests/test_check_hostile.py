@@ -17,7 +17,8 @@ from checkpoints.tensor_files import BFLOAT16, WORDS, Tensors, packed, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npu_quant.checkpoint import CheckpointError, check, names
+from npu_quant.checkpoint import CheckpointError, check
+from npu_quant.checkpoint.layout import Layout
 
 A, E = "model.layers.0.self_attn", "model.layers.0.mlp.experts.0"
 SHARDS = {"ascend": "quant_model_weights-00001-of-00001.safetensors"}
@@ -162,5 +163,5 @@ def test_int4_of_no_columns(root: Path) -> None:
 
 def test_a_number_of_a_layer_that_no_int_takes() -> None:
     module = f"model.layers.{'9' * 5000}.mlp.up_proj"
-    assert names.reason_to_stay(module, 3) == "draft layer"
-    assert names.reason_to_stay(module, None) is None
+    assert Layout((), 3).reason_to_stay(module) == "draft layer"
+    assert Layout(()).reason_to_stay(module) is None

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from checkpoints import models
+from checkpoints import models, tensor_files
 
 MODEL_BYTES = 320 << 20  # of one tensor that is copied: more than a process may have
 PROGRAM = """
@@ -33,6 +33,9 @@ def model(tmp_path: Path) -> Path:
     with open(folder / "more.safetensors", "wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)
         file.truncate(8 + len(header) + MODEL_BYTES)
+    names = tensor_files.header(folder / "model.safetensors").keys() - {"__metadata__"}
+    where = dict.fromkeys(names, "model.safetensors") | {"model.more.weight": "more.safetensors"}
+    tensor_files.write_json(folder / "model.safetensors.index.json", {"weight_map": where})
     return folder
 
 

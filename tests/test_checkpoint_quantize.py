@@ -143,6 +143,7 @@ class TestReport:
         data = json.loads(json.dumps(report.to_dict()))
         keys = "command scheme format model_type params_dtype dry_run source_bytes written_bytes "
         keys += "types float layers shards resumed resumed_bytes warnings "
+        keys += "language_model outside left_files left_tensors "
         keys += "passed findings is_finished_before seconds peak_rss_bytes"
         assert [*data] == keys.split()
         assert [*data["layers"][0]] == [
@@ -166,7 +167,9 @@ class TestReport:
             lines[0],
         )
         assert re.fullmatch(r"W8A8_DYNAMIC: \d+ modules, [\d,]+ weights", lines[1])
-        assert lines[2] == "the worst layers, by their signal to noise:"
+        what = "not read and not copied, weights of something else"
+        assert lines[2] == f"{what}: original/consolidated.00.pth"
+        assert lines[3] == "the worst layers, by their signal to noise:"
         decibels = [float(found) for found in re.findall(r"([\d.]+) dB", text)]
         assert decibels == sorted(decibels)
         assert len(decibels) == 5
@@ -247,6 +250,7 @@ def test_drafts_of_an_unknown_number_of_layers(tmp_path: Path) -> None:
     report = checkpoint.quantize(source, tmp_path / "out", "W8A8_DYNAMIC", dry_run=True)
     assert {entry["reason"] for entry in report.left_float} == {
         "kv_b_proj: vllm-ascend wants it unquantized",
+        "eh_proj: vLLM has a plain nn.Linear for it",
         "not known to be a Linear",
     }
 
@@ -328,7 +332,7 @@ def test_a_float_weight_beyond_the_params_dtype(
         checkpoint.quantize(source, tmp_path / "other", "W8A16", workers=1, **options)
 
 
-@pytest.mark.parametrize(("code", "scale"), [(np.nan, 1), (2, np.inf), (0, np.inf), (448, 3e38)])
+@pytest.mark.parametrize(("code", "scale"), [(np.nan, 1), (448, 3e38)])
 def test_float_weights_that_are_no_numbers_stay_so(
     code: float, scale: float, tmp_path: Path
 ) -> None:

@@ -39,7 +39,7 @@ def test_a_broken_source(fault: str, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert line.startswith("npu-quant quantize: ")
     assert line.count("\n") == 1
     assert [word for word in refusal.words if word not in line] == []
-    if fault == "numbers that are none":  # which only reading tells
+    if fault.startswith("numbers that are none"):  # which only reading tells
         assert {p.name for p in out.iterdir()} == {".npu-quant"}
     else:
         assert not out.exists()
@@ -60,11 +60,12 @@ PLANS: list[tuple[str, str, dict[str, Any], str]] = [
      r"they have|must have one type.*add --exclude"),
     ("llama", "W8A8_DYNAMIC", {"types": {"*": "W4A4"}}, r"--type \*=W4A4: ascend has W8A16"),
     ("llama", "W8A8_DYNAMIC", {"types": {"*.mlp.*": "W4A8_DYNAMIC"}}, r"is for routed experts only"),
-    ("llama", "W8A8_DYNAMIC", {"exclude": ["*.q_proj"]}, r"must have one type.*--exclude model\.l"),
+    ("llama", "W8A8_DYNAMIC", {"exclude": ["*.q_proj"]}, r"must have one type.*--exclude 'model\.l"),
     ("qwen3_moe", "W8A16", {}, r"vllm-ascend has no experts of W8A16"),
     ("qwen3_moe", "W8A8_DYNAMIC", {"exclude": ["*.experts.1.*"]}, r"the experts of .*one type"),
     ("qwen3_moe", "W8A8_MXFP8", {"types": {"*.experts.*": "W4A8_DYNAMIC"}}, r"has one group_size"),
     ("deepseek_v3", "W8A8_DYNAMIC", {"include": ["*.kv_b_proj"]}, r"kv_b_proj is never quantized"),
+    ("deepseek_v3", "W8A8_DYNAMIC", {"include": ["*.eh_proj"]}, r"eh_proj is never quantized"),
 ]  # fmt: skip
 
 

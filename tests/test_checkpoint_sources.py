@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from checkpoints import models, runs, tensor_files
 from checkpoints.runs import StoppedError, stopped_at, stopped_when
+from checkpoints.spoiling import edit_json, reindex
 from test_checkpoint_quantize import files_of
 
 import npu_quant
@@ -174,6 +175,14 @@ def test_a_plan_that_is_none(data: bytes, source: Path, unfinished: Path) -> Non
     assert "of another version of npu_quant (unknown there, " in refused(source, unfinished)
 
 
+def test_a_plan_by_other_rules(source: Path, unfinished: Path) -> None:
+    """Such as of a version that quantized other modules: its shards may have other names."""
+    edit_json(unfinished / ".npu-quant/plan.json", lambda plan: plan.update(headers="0" * 64))
+    assert "by other rules" in refused(source, unfinished)
+    edit_json(unfinished / ".npu-quant/plan.json", lambda plan: plan.pop("headers"))
+    assert "by other rules" in refused(source, unfinished)
+
+
 def test_another_config(source: Path, unfinished: Path) -> None:
     config = tensor_files.read_json(source / "config.json")
     tensor_files.write_json(source / "config.json", config | {"rope_theta": 5.0})
@@ -184,12 +193,12 @@ def test_other_files(source: Path, unfinished: Path) -> None:
     """As where a model was saved once more in other shards."""
     path = source / "model-00002-of-00002.safetensors"
     tensor_files.write(source / "model-00003.safetensors", {"model.x": np.ones(3, np.float32)})
-    index = source / "model.safetensors.index.json"
-    index.unlink()
+    reindex(source)
     assert "(model-00003.safetensors was not in it)" in refused(source, unfinished)
     (source / "model-00003.safetensors").unlink()
     tensors = tensor_files.read(path)
     tensor_files.write(path, dict([*tensors.items()][1:]))
+    reindex(source)
     assert re.search(
         r"\(model-00002-of-\w+.safetensors has other size\)", refused(source, unfinished)
     )
@@ -199,7 +208,7 @@ def test_the_record_says_what_was_hashed(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     report = quantize(source, out, exclude=["*.0.mlp.*"])
     said = json.loads((out / "npu_quant.json").read_text())
-    assert [*said] == ["npu_quant", "options", "source", "shards", "layers"]
+    assert [*said] == ["npu_quant", "options", "source", "headers", "shards", "layers"]
     assert said["options"] == {
         "scheme": "W8A8_DYNAMIC", "format": "ascend", "exclude": ["*.0.mlp.*"], "include": [],
         "type": [], "mx-scale": "up", "shard-size": 300_000, "dtype": "bfloat16",

@@ -115,6 +115,21 @@ FILES = {
     ),
     "no index": Fault("index", "", lambda f: (f / INDEX).unlink(), "warning"),
     "stray weights": Fault("stray-weights", "zz.safetensors", stray_weights),
+    "stray weights that vLLM loads instead": Fault(
+        "stray-weights",
+        "consolidated.safetensors",
+        lambda f: [
+            stray_weights(f),
+            (f / "zz.safetensors").rename(f / "consolidated.safetensors"),
+        ],
+        is_noticed=False,
+    ),
+    "ModelOpt's description of the source": Fault(
+        "two-formats",
+        "hf_quant_config.json",
+        lambda f: (f / "hf_quant_config.json").write_text("{}"),
+        is_noticed=False,
+    ),
     "stray .bin": Fault(
         "stray-weights", "a.bin", lambda f: (f / "a.bin").write_bytes(b"x"), "warning"
     ),

@@ -12,10 +12,11 @@ import numpy as np
 
 from .faults import Q, after, config, overlap
 from .spoiling import add, edit_json, put, rehead, remove, replace, tensor
-from .tensor_files import Tensors, write, write_json
+from .tensor_files import Array, Tensors, change, read, write, write_json
 
 FIRST = "model-00001-of-00002.safetensors"
 INDEX = "model.safetensors.index.json"
+KV = "model.layers.0.self_attn.q_a_proj"
 
 
 class Refusal(NamedTuple):
@@ -44,9 +45,9 @@ def elsewhere(folder: Path) -> None:
 
 
 def twice(folder: Path) -> None:
-    """Leave no index, and one tensor in two files."""
-    (folder / INDEX).unlink()
-    write(folder / "more.safetensors", {f"{Q}.weight": tensor(folder, f"{Q}.weight")})
+    """Have one tensor in two files."""
+    held = {f"{Q}.weight": tensor(folder, f"{Q}.weight")}
+    change(folder / FIRST.replace("1-of", "2-of"), lambda tensors: tensors.update(held))
 
 
 def nonfinite(folder: Path) -> None:
@@ -78,9 +79,54 @@ def pipe(folder: Path) -> None:
 
 def surrogate(half: bytes, folder: Path) -> None:
     """Name a tensor by half a letter, which JSON can say and UTF-8 cannot."""
-    (folder / INDEX).unlink()
     name = f"{Q}.weight".encode()
-    after(FIRST, lambda b: b.replace(name, half.ljust(len(name), b"x")))(folder)
+    for file in (FIRST, INDEX):
+        after(file, lambda b: b.replace(name, half.ljust(len(name), b"x")))(folder)
+
+
+def without_index(*names: str) -> Callable[[Path], object]:
+    """Return what leaves files of these names in place of two shards with an index."""
+
+    def spoil(folder: Path) -> None:
+        (folder / INDEX).unlink()
+        held = [*map(read, sorted(folder.glob("*.safetensors")))]
+        for path in folder.glob("*.safetensors"):
+            path.unlink()
+        for name, tensors in zip(names, [*held, {}], strict=False):
+            write(folder / name, tensors)
+
+    return spoil
+
+
+def fp8(edit: Callable[[Tensors], object]) -> Callable[[Path], object]:
+    """Return what changes the parts of an FP8 Linear, by their last names."""
+
+    def spoil(folder: Path) -> None:
+        parts = {n: tensor(folder, f"{KV}.{n}") for n in ("weight", "weight_scale_inv")}
+        edit(parts)
+        remove(folder, f"{KV}[.]weight.*")
+        add(folder, {f"{KV}.{name}": a for name, a in parts.items()})
+
+    return spoil
+
+
+def renamed(name: str) -> Callable[[Tensors], object]:
+    return lambda parts: parts.update({name: parts.pop("weight_scale_inv")})
+
+
+def scaled(scale: Array, name: str = "weight_scale") -> Callable[[Tensors], object]:
+    """Return what gives an FP8 Linear of 96 x 192 another scale."""
+
+    def edit(parts: Tensors) -> None:
+        del parts["weight_scale_inv"]
+        parts[name] = scale
+
+    return edit
+
+
+def one_scale(value: float) -> Array:
+    """Return a scale for each of 96 rows, the last one of which is given."""
+    return np.array([[0.5]] * 95 + [[value]], np.float32)
 
 
 SOURCE_FAULTS = {
@@ -127,6 +173,95 @@ SOURCE_FAULTS = {
     "numbers that are none": Refusal(
         nonfinite,
         (f"{Q}.weight has 3 NaN or infinite values, the first at [6, 70]", "--exclude"),
+    ),
+    "an index that is not there": Refusal(
+        lambda f: [(f / INDEX).unlink(), (f / INDEX).symlink_to("nowhere")], (INDEX,)
+    ),
+    "another model beside the shards of the index": Refusal(
+        lambda f: write(f / "model.safetensors", {}), ("model.safetensors, or", FIRST, INDEX)
+    ),
+    "two shards without an index": Refusal(
+        without_index(FIRST, "model-00002-of-00002.safetensors"), (FIRST, "model-00002-of-00002")
+    ),
+    "the first shard of two": Refusal(without_index(FIRST), (FIRST,)),
+    "a model and a shard of two": Refusal(
+        without_index("model.safetensors", FIRST), ("model.safetensors", FIRST)
+    ),
+    "two files": Refusal(without_index("a.safetensors", "b.safetensors"), ("a.safet", "b.safet")),
+    "two variants": Refusal(
+        without_index("model.fp16.safetensors", "model.fp32.safetensors"), ("fp16", "fp32")
+    ),
+    "only the maker's names": Refusal(
+        without_index("consolidated.safetensors"), ("consolidated.safetensors",)
+    ),
+    "only an adapter": Refusal(
+        without_index("adapter_model.safetensors"), ("adapter_model.safetensors",)
+    ),
+    **{
+        f"FP8: {what}": Refusal(fp8(edit), (*words, f"{KV}."), "deepseek_v3")
+        for what, edit, *words in (
+            (
+                "a scale of another name",
+                renamed("qscale_weight"),
+                ".qscale_weight",
+                ".weight_scale",
+            ),
+            (
+                "two scales",
+                lambda p: p.update(scale=one_scale(1)),
+                ".scale and",
+                "weight_scale_inv",
+            ),
+            ("a zero point", lambda p: p.update(zero_point=one_scale(0)), ".zero_point"),
+            (
+                "a scale of float64",
+                scaled(np.ones((96, 1))),
+                "F64 of shape (96, 1)",
+                "expected F32",
+            ),
+            ("a scale of int8", scaled(np.ones((96, 1), np.int8)), "is I8", "expected F32"),
+            ("a scale per column", scaled(np.ones((1, 192), np.float32)), "(1, 192)", "[96, 1]"),
+            (
+                "a scale of three axes",
+                scaled(one_scale(1)[None]),
+                "(1, 96, 1)",
+                "[1, 2] (128 x 128)",
+            ),
+            ("a weight that has no rows", lambda p: p.update(weight=p["weight"][0]), "F8_E4M3"),
+        )
+    },
+    "FP8: a scale beside floats": Refusal(
+        lambda f: add(f, {f"{Q}.weight_scale": one_scale(1)}), (f"{Q}.weight is BF16",)
+    ),
+    "FP8: a scale of nothing": Refusal(
+        lambda f: add(f, {"model.more.weight_scale": one_scale(1)}), ("model.more.weight_scale",)
+    ),
+    **{
+        f"numbers that are none: a scale of {value}": Refusal(
+            fp8(scaled(one_scale(value))),
+            (f"{KV}.weight_scale is {value}", "[95, 0]"),
+            "deepseek_v3",
+        )
+        for value in (np.nan, np.inf, 0.0, -1.0)
+    },
+    "FP8: rotated": Refusal(
+        config(
+            lambda c: c.update(
+                quantization_config={
+                    "quant_method": "compressed-tensors",
+                    "transform_config": {"config_groups": {"R1": {}}},
+                }
+            )
+        ),
+        ("already quantized (compressed-tensors)", "transform_config"),
+    ),
+    "FP8: ModelOpt's FP4": Refusal(
+        config(
+            lambda c: c.update(
+                quantization_config={"quant_method": "modelopt", "quant_algo": "NVFP4"}
+            )
+        ),
+        ("already quantized (modelopt)", "NVFP4"),
     ),
     "a bias of experts": Refusal(expert_bias, ("gate_up_proj_bias",), "qwen3_vl_moe"),
 }

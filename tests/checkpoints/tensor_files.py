@@ -14,8 +14,10 @@ Array = np.ndarray[Any, Any]
 Tensors = dict[str, Array]
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-FLOAT8 = np.dtype(ml_dtypes.float8_e4m3fn)
-DTYPES = {"BF16": BFLOAT16, "F8_E4M3": FLOAT8}
+FLOAT8, E5M2, E8M0 = (
+    np.dtype(getattr(ml_dtypes, f"float8_{name}")) for name in ("e4m3fn", "e5m2", "e8m0fnu")
+)
+DTYPES = {"BF16": BFLOAT16, "F8_E4M3": FLOAT8, "F8_E5M2": E5M2, "F8_E8M0": E8M0}
 DTYPES |= {f"{kind.upper()}{8 * n}": np.dtype(f"{kind}{n}") for kind in "iu" for n in (1, 2, 4, 8)}
 DTYPES |= {f"F{8 * n}": np.dtype(f"f{n}") for n in (2, 4, 8)}
 WORDS = {dtype: word for word, dtype in DTYPES.items()}

@@ -17,11 +17,12 @@ from typing import Any
 from .. import _kinds
 from .._kinds import Progress
 from .._names import dir_of
+from .check_report import CheckedLayer, CheckReport
 from .checking import check as _check
 from .choices import Wanted
 from .folder import CheckpointError
 from .quantizing import byte_count, prepared, report_of, write
-from .reports import CheckedLayer, CheckReport, Finding, Layer, QuantizeReport
+from .reports import Finding, Layer, QuantizeReport
 from .workers import Workers, workers_of
 
 __all__ = ["CheckReport", "CheckedLayer", "CheckpointError", "Finding", "Layer", "QuantizeReport"]
@@ -51,8 +52,8 @@ def quantize(
     """Quantize the Linears of a model into a new folder.
 
     Args:
-        model_dir: a folder with config.json and safetensors files of floats, or of FP8 blocks with
-            weight_scale_inv as DeepSeek's.
+        model_dir: a folder with config.json and safetensors files of floats, or of FP8 with a scale
+            for each block, row or weight: those that its index names, else model.safetensors.
         out_dir: a folder that does not exist or is empty. If the same call left it unfinished, the
             call continues, and ends with the same bytes. If the same call finished it, the call
             compares its files with its SHA256SUMS, and writes nothing.

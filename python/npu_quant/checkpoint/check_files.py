@@ -7,7 +7,9 @@ from pathlib import Path
 
 from .config import Config
 from .folder import (
+    NOT_A_MODEL,
     SOURCE_INDEX,
+    WHOLE,
     CheckpointError,
     Tensor,
     check_folder,
@@ -20,6 +22,7 @@ from .folder import (
     safetensors_in,
     weight_map_of,
 )
+from .keep import MODELOPT
 from .plan import ASCEND_INDEX, DESCRIPTION
 from .quantized import QuantizedModel
 from .reports import Findings
@@ -128,7 +131,9 @@ def _read_shards(model: QuantizedModel, found: Findings) -> None:
 
 def _unindexed(model: QuantizedModel, there: list[str]) -> list[str]:
     ours = [name for name in there if name.startswith("quant_model_weight")]
-    return ours if model.is_ascend and ours else there
+    if model.is_ascend and ours:
+        return ours
+    return [WHOLE] if WHOLE in there else [n for n in there if not NOT_A_MODEL.fullmatch(n)]
 
 
 def _index(path: Path, found: Findings) -> tuple[dict[str, str] | None, object]:
@@ -194,14 +199,19 @@ def _check_index(
 
 def _check_strays(model: QuantizedModel, strays: set[str], found: Findings) -> None:
     for name in sorted(strays):
-        text = (
-            "is not in the index, but vLLM loads all *.safetensors in the order of names: the last"
-        )
-        found.error("stray-weights", name, f"{text} one overwrites codes silently: delete it")
+        if name.startswith("consolidated"):
+            text = "is what vLLM takes for the model, and it reads nothing else: delete it"
+        else:
+            text = "is not of the model, but vLLM loads all *.safetensors in the order of names: "
+            text += "the last one overwrites codes silently: delete it"
+        found.error("stray-weights", name, text)
     for path in sorted(model.folder.iterdir()):
         if path.suffix in (".bin", ".gguf") and not path.name.startswith("."):
             text = "holds weights of another format, which some consumers load first"
             found.warning("stray-weights", path.name, text)
+    if model.is_ascend and os.path.lexists(model.folder / MODELOPT):
+        text = "is how the source was quantized: vLLM takes it for quantization_config"
+        found.error("two-formats", MODELOPT, f"{text}, which the model has not: delete it")
     if model.is_ascend and (model.folder / SOURCE_INDEX).exists():
         text = "is the original's: vLLM reads the shards it names, the old ones or none, and"
         found.error("stray-index", SOURCE_INDEX, f"{text} leaves scales uninitialised: delete it")

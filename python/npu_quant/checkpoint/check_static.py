@@ -238,9 +238,13 @@ class Input(NamedTuple):
     size: int = 0
 
 
+def _sharing(model: QuantizedModel) -> Iterator[tuple[str, list[str]]]:
+    return names.sharing_groups(names.modules_of(model.tensors), model.config.model_type)
+
+
 def inputs_of(model: QuantizedModel) -> Iterator[Input]:
     """Yield the static modules that consumers fuse with others."""
-    for _, members in names.sharing_groups(names.modules_of(model.tensors)):
+    for _, members in _sharing(model):
         yield from (Input(m) for m in members if model.types.get(m) in STATIC)
 
 
@@ -261,7 +265,7 @@ def check_shared(
 ) -> None:
     """Find fused Linears whose parts have different scales or offsets of their one activation."""
     inputs = {task.module: read for task, read in seen}
-    for what, members in names.sharing_groups(names.modules_of(model.tensors)):
+    for what, members in _sharing(model):
         for part in ("input_scale", "input_offset"):
             said = {m: inputs[m][part] for m in members if part in inputs.get(m, ())}
             if len({n for n in said.values() if n == n}) > 1:  # NaN is reported for itself

@@ -187,7 +187,8 @@ def _check_parts(model: QuantizedModel, found: Findings) -> None:
 
 
 def _check_groups(model: QuantizedModel, found: Findings) -> None:
-    for what, members in names.fused_groups(names.modules_of(model.tensors)):
+    modules = names.modules_of(model.tensors)
+    for what, members in names.fused_groups(modules, model.config.model_type):
         types = sorted({model.types.get(m, FLOAT) for m in members})
         if len(types) > 1 and model.is_typed:
             text = (

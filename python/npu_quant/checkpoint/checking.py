@@ -15,8 +15,9 @@ from .._kinds import Progress
 from ..files.common import FileError
 from . import check_static, check_values, names, sums
 from .check_files import read
+from .check_report import CheckedLayer, CheckReport
 from .check_tensors import check_described, check_shapes
-from .folder import CheckpointError
+from .folder import CheckpointError, few
 from .keep import SUMS, UNFINISHED
 from .originals import (
     Original,
@@ -31,7 +32,7 @@ from .originals import (
     rows_of,
 )
 from .quantized import QuantizedModel
-from .reports import CheckedLayer, CheckReport, Findings
+from .reports import Findings
 from .schemes import FLOAT, TYPES
 from .states import note_states
 from .sums import NO_SUMS
@@ -99,7 +100,7 @@ def check(
         check_copied(model, original, found)
     recipe = recipes_of(layers) if original is not None else _said(model)
     has_original = original is not None
-    notes = [] if has_sums or has_original else [NO_SUMS]
+    notes = _notes(original, has_sums=has_sums)
     compared = {task.module for task, _ in rows}
     left = note_states(model, layers, compared, found, has_original=has_original)
     kind, types = model.config.model_type, _types_of(model, layers)
@@ -114,6 +115,14 @@ def _types_of(model: QuantizedModel, layers: Iterable[CheckedLayer]) -> dict[str
     modules = names.modules_of(model.tensors)
     left = sum(names.is_linear(m) and m not in model.types for m in modules)
     return dict(count) | ({FLOAT: left} if left else {})
+
+
+def _notes(original: Original | None, *, has_sums: bool) -> list[str]:
+    """Return what the check did not look at."""
+    if original is None:
+        return [] if has_sums else [NO_SUMS]
+    left = original.left_files
+    return [f"of the original, weights of something else are not read: {few(left)}"] if left else []
 
 
 def _carry_out(

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from . import names
 from .folder import CheckpointError
+from .layout import Layout
 from .matrices import Matrix
 from .schemes import ASCEND, FLOAT, TYPES, meant, misfit
+
+MOST_GLOBS = 4
+"""Of how many options a message tells that mend a plan."""
 
 
 @dataclass(frozen=True)
@@ -39,35 +44,38 @@ class Choice:
 
 
 def choose(
-    matrices: dict[str, Matrix], modules: Sequence[str], first_draft: int | None, wanted: Wanted
+    matrices: dict[str, Matrix],
+    modules: Sequence[str],
+    layout: Layout,
+    wanted: Wanted,
 ) -> dict[str, Choice]:
     """Return the type of each Linear.
 
     Args:
         matrices: the 2-D float weights by module, experts split.
         modules: all modules that have a weight, for globs.
-        first_draft: the number of the first draft layer, if there is one.
+        layout: of the model.
         wanted: what is asked for.
 
     Raises:
         CheckpointError: a glob matches nothing, or no consumer reads the result.
     """
     linears = [m for m in matrices if names.is_linear(m)]
-    _check_globs(wanted, linears, modules)
-    chosen = {m: _chosen(m, matrices[m], first_draft, wanted) for m in linears}
+    _check_globs(wanted, linears, modules, layout.model_type)
+    chosen = {m: _chosen(m, matrices[m], layout, wanted) for m in linears}
     _check_scheme(chosen, wanted)
-    _check_groups(chosen)
+    _check_groups(chosen, matrices, layout.model_type)
     for module, choice in chosen.items():
         if choice.type != FLOAT:
             _check_shape(matrices[module], choice.type)
     return chosen
 
 
-def _chosen(module: str, matrix: Matrix, first_draft: int | None, wanted: Wanted) -> Choice:
+def _chosen(module: str, matrix: Matrix, layout: Layout, wanted: Wanted) -> Choice:
     if 0 in matrix.shape:
         return Choice(FLOAT, "it has no elements")
-    reason = names.reason_to_stay(module, first_draft)
-    is_fixed = names.last_of(module) == "kv_b_proj"
+    reason = layout.reason_to_stay(module)
+    is_fixed = names.never(module, layout.model_type) is not None
     if reason and (is_fixed or not _matches(module, wanted.include)):
         return Choice(FLOAT, reason)
     type = wanted.scheme
@@ -88,7 +96,9 @@ def _matches(module: str, globs: Iterable[str]) -> bool:
     return any(fnmatchcase(module, glob) for glob in globs)
 
 
-def _check_globs(wanted: Wanted, linears: Sequence[str], modules: Sequence[str]) -> None:
+def _check_globs(
+    wanted: Wanted, linears: Sequence[str], modules: Sequence[str], model_type: str
+) -> None:
     for glob, type in wanted.types:
         known = [name for name, t in TYPES.items() if wanted.format in t.formats] + [FLOAT]
         if type not in known:
@@ -103,13 +113,13 @@ def _check_globs(wanted: Wanted, linears: Sequence[str], modules: Sequence[str])
             hint = f"; the nearest is {near[0]}" if near else ""
             raise CheckpointError(f"{option} {glob} matches no {what}{hint}.")
     for glob in wanted.include:
-        if not any(fnmatchcase(m, glob) and names.last_of(m) != "kv_b_proj" for m in linears):
+        if not any(fnmatchcase(m, glob) and not names.never(m, model_type) for m in linears):
             why = _why_not_taken(glob, modules)
             raise CheckpointError(f"--include {glob} selects no Linear{why}.")
 
 
 def _why_not_taken(glob: str, modules: Sequence[str]) -> str:
-    for last in ("lm_head", "kv_b_proj"):
+    for last in (names.HEAD, *names.NEVER):
         if any(fnmatchcase(m, glob) and names.last_of(m) == last for m in modules):
             return f": {last} is never quantized"
     near = difflib.get_close_matches(glob, modules, 1, 0)
@@ -143,18 +153,48 @@ def _check_scheme(chosen: dict[str, Choice], wanted: Wanted) -> None:
             )
 
 
-def _check_groups(chosen: dict[str, Choice]) -> None:
-    for what, members in names.fused_groups(chosen):
-        types = sorted({chosen[m].type for m in members})
-        if len(types) == 1:
-            continue
-        experts = names.experts_of(members[0])
-        rest = [f"'{experts}.*'"] if experts else [m for m in members if chosen[m].type != FLOAT]
-        mend = " ".join(f"--exclude {glob}" for glob in rest)
-        raise CheckpointError(
-            f"{what} must have one type, because consumers load them as one layer; they have "
-            f"{' and '.join(types)}: add {mend}."
-        )
+def _check_groups(chosen: dict[str, Choice], modules: Iterable[str], model_type: str) -> None:
+    """Refuse groups of several types; the text mends all of them, or says how many it does not."""
+    quantized = {m: choice.type for m, choice in chosen.items() if choice.type != FLOAT}
+    broken = {
+        what: members
+        for what, members in names.fused_groups(modules, model_type)
+        if len({quantized.get(m, FLOAT) for m in members}) > 1
+    }
+    if not broken:
+        return
+    what, members = next(iter(broken.items()))
+    types = " and ".join(sorted({quantized.get(m, FLOAT) for m in members}))
+    globs = _globs_for([m for some in broken.values() for m in some if m in quantized], quantized)
+    mend = " ".join(f"--exclude '{glob}'" for glob in globs[:MOST_GLOBS])
+    if len(globs) > MOST_GLOBS:
+        mend += f" and {len(globs) - MOST_GLOBS} more"
+    raise CheckpointError(
+        f"{what} must have one type, because consumers load them as one layer; they have {types}: "
+        f"add {mend}."
+    )
+
+
+def _globs_for(modules: Sequence[str], quantized: Iterable[str]) -> list[str]:
+    """Return globs that match some modules, and of the quantized no others: the widest first."""
+    some = frozenset(modules)
+    left, result = dict.fromkeys(modules), []
+    for wide in (lambda m: _of_all_layers(_experts(m)), _of_all_layers, _experts):
+        for glob in dict.fromkeys(wide(m) for m in left):
+            matched = {m for m in quantized if fnmatchcase(m, glob)}
+            if matched and matched <= some:
+                result.append(glob)
+                left = {m: None for m in left if m not in matched}
+    return [*result, *left]
+
+
+def _of_all_layers(module: str) -> str:
+    return re.sub(r"\.\d+(?=\.)", ".*", module)
+
+
+def _experts(module: str) -> str:
+    experts = names.experts_of(module)
+    return module if experts is None else f"{experts}.*"
 
 
 def _check_shape(matrix: Matrix, type: str) -> None:

@@ -12,7 +12,7 @@ from .schemes import INT8_ACTIVATIONS, WIDTHS
 _QUANTIZED = ("quantization_config", "compression_config")
 _NESTED = ("text_config", "vision_config")
 _DTYPES = ("torch_dtype", "dtype")
-_BLOCK = (128, 128)
+_BLOCK, _MX = (128, 128), (1, 32)
 _WITH_HEAD = ("ForCausalLM", "ForConditionalGeneration")
 
 
@@ -82,25 +82,22 @@ class Config:
                     return dict(part[key])
         return None
 
-    def fp8_block(self) -> tuple[int, int]:
-        """Return rows and columns of an FP8 block.
+    def fp8_blocks(self) -> list[tuple[int, int]]:
+        """Return rows and columns that the blocks of FP8 weights may have.
 
         Raises:
             CheckpointError: the model is quantized in another way, or the block is no two numbers.
         """
-        quantization = self.quantization
-        if quantization is None:
-            return _BLOCK
+        quantization = self.quantization or {"quant_method": "fp8"}
         method = quantization.get("quant_method") or quantization.get("quant_type") or "unknown"
-        if method != "fp8":
-            raise CheckpointError(f"config.json: the model is already quantized ({method}).")
-        block = quantization.get("weight_block_size")
-        if block is None:
-            return _BLOCK
-        if not (isinstance(block, list) and len(block) == 2 and all(map(_is_extent, block))):
-            text = f"config.json: weight_block_size is {block!r:.60}"
-            raise CheckpointError(f"{text}, expected two numbers such as [128, 128].")
-        return block[0], block[1]
+        if (why := _why_not_fp8(method, quantization)) is not None:
+            raise CheckpointError(f"config.json: the model is already quantized ({method}){why}.")
+        blocks = [block for block in _blocks_in(quantization) if block is not None]
+        for block in blocks:
+            if not (isinstance(block, list) and len(block) == 2 and all(map(_is_extent, block))):
+                text = f"config.json: weight_block_size is {block!r:.60}"
+                raise CheckpointError(f"{text}, expected two numbers such as [128, 128].")
+        return [*dict.fromkeys([*((high, wide) for high, wide in blocks or [_BLOCK]), _MX])]
 
     def written(self, params: str, quantization: dict[str, Any] | None) -> dict[str, Any]:
         """Return what config.json of the result holds."""
@@ -113,6 +110,40 @@ class Config:
         if quantization is not None:
             data["quantization_config"] = quantization
         return data
+
+
+def _why_not_fp8(method: Any, said: dict[str, Any]) -> str | None:
+    """Say why weights are not codes of FP8 by scales alone; "" if the method says so itself."""
+    if method in ("fp8", "fbgemm_fp8"):
+        return None
+    if method in ("modelopt", "modelopt_mxfp8"):
+        inner = _part(said, "quantization") or said
+        is_read = str(inner.get("quant_algo")).upper().startswith(("FP8", "MXFP8"))
+        return None if is_read else f": quant_algo is {inner.get('quant_algo')!r:.40}"
+    if method != "compressed-tensors":
+        return ""
+    for key in ("transform_config", "sparsity_config"):
+        if (part := _part(said, key)) and part.get("format") != "dense":
+            return f": it has a {key}, by which weights are not code * scale"
+    for weights in _group_weights(said):
+        is_float = weights.get("type") == "float" and weights.get("num_bits") == 8
+        if not is_float or weights.get("symmetric") is False:
+            return f": {weights.get('num_bits')!r:.20} bits of type {weights.get('type')!r:.20}"
+    return None
+
+
+def _group_weights(said: dict[str, Any]) -> list[dict[str, Any]]:
+    groups = _part(said, "config_groups").values()
+    return [_part(group, "weights") for group in groups if isinstance(group, dict)]
+
+
+def _blocks_in(said: dict[str, Any]) -> Iterator[Any]:
+    """Yield what a quantization_config says of blocks, None where it says nothing."""
+    yield said.get("weight_block_size")
+    for weights in _group_weights(said):
+        yield weights.get("block_structure")
+        size = weights.get("group_size")
+        yield [1, size] if isinstance(size, int) and size > 0 else None
 
 
 def _part(data: dict[str, Any], name: str) -> dict[str, Any]:

@@ -18,6 +18,11 @@ from ..files.common import File, FileError
 from ..files.safetensors import Header, header_of
 
 SOURCE_INDEX = "model.safetensors.index.json"
+WHOLE = "model.safetensors"
+"""The one file of a model that has no index."""
+_PART = re.compile(r"(pytorch_)?model[-_.]\d+[-_]of[-_](?P<count>\d+)\b.*")
+NOT_A_MODEL = re.compile(r"(consolidated|adapter|optimizer).*")
+"""Weights under the names of their maker, and what other tools keep beside a model."""
 FLOATS = ("BF16", "F16", "F32", "F64")
 """safetensors' words of the floats that need no scale."""
 DEEPEST = 100
@@ -159,28 +164,61 @@ def safetensors_in(folder: Path) -> list[str]:
 
 
 def shards_of(folder: Path) -> list[Shard]:
-    """Return a model's shards, by name: those that its index names, or else all there are.
+    """Return a model's shards, by name.
 
     Raises:
-        CheckpointError: there is none, one is missing or damaged, a tensor stands in two of them,
+        CheckpointError: as :func:`files_of`; or a shard is damaged, a tensor stands in two of them,
             or elsewhere than the index says.
     """
-    index = folder / SOURCE_INDEX
-    weight_map = weight_map_of(json_of(index), index.name) if index.is_file() else None
-    if weight_map is None:
-        names = safetensors_in(folder)
-        if not names:
-            raise CheckpointError(_no_weights(folder))
-    else:
-        names = sorted(set(weight_map.values()))
-        if not names:
-            raise CheckpointError(f"{SOURCE_INDEX} names no file.")
-        for name in names:
-            if not (folder / name).is_file():
-                raise CheckpointError(f"{name} is missing: {SOURCE_INDEX} names it.")
+    names, weight_map = files_of(folder)
     shards = [shard_of(folder / name) for name in names]
     _check_places(shards, weight_map)
     return shards
+
+
+def files_of(folder: Path) -> tuple[list[str], dict[str, str] | None]:
+    """Return the names of the files that a model's weights are in, and its index's weight_map.
+
+    They are those that model.safetensors.index.json names, or else model.safetensors, or else the
+    only file that may be a whole model. transformers reads the same. vLLM does with an index;
+    without one it reads every file, and consolidated*.safetensors alone if there are any.
+
+    Raises:
+        CheckpointError: there is none, one is missing, or the folder leaves a doubt.
+    """
+    there, index = safetensors_in(folder), folder / SOURCE_INDEX
+    if not os.path.lexists(index):
+        return _without_index(folder, there), None
+    weight_map = weight_map_of(json_of(index), index.name)
+    names = sorted(set(weight_map.values()))
+    if not names:
+        raise CheckpointError(f"{SOURCE_INDEX} names no file.")
+    for name in names:
+        if not (folder / name).is_file():
+            raise CheckpointError(f"{name} is missing: {SOURCE_INDEX} names it.")
+    if WHOLE in there and WHOLE not in names:
+        text = f"the model may be {WHOLE}, or {few(names)}, which {SOURCE_INDEX} names"
+        raise CheckpointError(f"{text}: move what is not the model out of the folder.")
+    return names, weight_map
+
+
+def _without_index(folder: Path, there: list[str]) -> list[str]:
+    if not there:
+        raise CheckpointError(_no_weights(folder))
+    parts = [name for name in there if (part := _PART.fullmatch(name)) and int(part["count"]) > 1]
+    if WHOLE in there and not parts:
+        return [WHOLE]
+    if len(there) == 1 and not parts and not NOT_A_MODEL.fullmatch(there[0]):
+        return there
+    text = f"{folder} has no {SOURCE_INDEX}: which files are the model is not known of"
+    mend = f"download the index, or name the model's only file {WHOLE}"
+    raise CheckpointError(f"{text} {few(there)}: {mend}.")
+
+
+def few(names: list[str]) -> str:
+    """Write the first of some names, and how many more there are."""
+    shown = ", ".join(clean(name, 200) for name in names[:3])
+    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _no_weights(folder: Path) -> str:

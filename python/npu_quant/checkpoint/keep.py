@@ -19,7 +19,7 @@ from typing import Any
 from uuid import uuid4
 
 from .._text import clean
-from .folder import CheckpointError, is_regular, json_bytes, link_to_nothing
+from .folder import CheckpointError, files_below, is_regular, json_bytes, link_to_nothing
 from .record import difference, other_version
 
 UNFINISHED = ".npu-quant"
@@ -31,6 +31,8 @@ _WEIGHTS = (
     *(".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".ggml", ".h5"),
     *(".msgpack", ".onnx", ".onnx_data", ".npz"),
 )
+MODELOPT = "hf_quant_config.json"
+"""How ModelOpt quantized a source. vLLM takes it for quantization_config where that is missing."""
 _PIECE = 1 << 18  # what was copied stays in the cache until it is hashed
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -70,7 +72,17 @@ def _check_file(entry: os.DirEntry[str], name: str) -> None:
 
 def _is_left_out(name: str) -> bool:
     is_described = name.startswith("quant_model_description") and name.endswith(".json")
-    return name.endswith((*_WEIGHTS, ".index.json")) or is_described
+    return name.endswith((*_WEIGHTS, ".index.json")) or is_described or name == MODELOPT
+
+
+def left_behind(folder: Path, shards: Iterable[str]) -> list[str]:
+    """Return the files that have weights, but none of the model: neither read nor copied.
+
+    vLLM loads every *.safetensors beside a description: what is copied is merged there.
+    """
+    read = set(shards)
+    left = [n for n in files_below(folder) if n.endswith((*_WEIGHTS, MODELOPT))]
+    return [name for name in left if name not in read]
 
 
 def check_out(out: Path, source: Path) -> None:

@@ -20,7 +20,10 @@ from .folder import FLOATS, CheckpointError, Tensor
 TRANSPOSED = frozenset(("qwen3_vl_moe", "llama4", "llama4_text", "gpt_oss"))
 STRAIGHT = frozenset(("qwen3_5_moe", "qwen3_next", "glm4v_moe", "glm4_moe_lite"))
 STACKS = ("gate_up_proj", "down_proj")
-SCALE_INV = "_scale_inv"
+FP8 = {"F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2"}
+"""The formats of codes that need scales, by safetensors' words."""
+SCALES = ("F32", "BF16", "F16", "F8_E8M0", "U8")
+"""The dtypes of scales that float32 holds exactly; U8 are the bytes of E8M0."""
 PIECE_BYTES = 16 << 20
 """Of the rows that one task makes."""
 BAND_BYTES = 1 << 20
@@ -36,8 +39,9 @@ class Matrix:
     shape: tuple[int, int]
     """(N, K): output and input features."""
     scale: Tensor | None = None
-    """Of FP8 blocks."""
+    """Of FP8."""
     block: tuple[int, int] = (0, 0)
+    """Rows and columns that share an element of the scale."""
     start: int = 0
     """The element of the tensor that is the weight's first."""
     strides: tuple[int, int] = (0, 0)
@@ -55,7 +59,7 @@ class Matrix:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether its elements are FP8 with a scale for each block."""
+        """Whether its elements are FP8 with a scale for each block, row, or for all."""
         return self.scale is not None
 
     @property
@@ -119,18 +123,45 @@ class Matrix:
     @np.errstate(over="ignore", invalid="ignore")
     def _scaled(self, folder: Path, raw: NDArray[np.uint8], begin: int) -> NDArray[np.float32]:
         """Return codes by the scales of their blocks: one rounding."""
-        assert self.scale is not None
-        values = formats.decode(raw, "float8_e4m3fn")
+        values = formats.decode(raw, FP8[self.tensor.kind])
         high, wide = self.block
-        across = self.scale.shape[1]
-        size = across * NUMPY[self.scale.kind].itemsize
         first, last = begin // high, -(-(begin + len(raw)) // high)
-        scales = bytes_of(folder, self.scale, first * size, (last - first) * size)
-        by_block = scales.view(NUMPY[self.scale.kind]).reshape(-1, across).astype(np.float32)
-        for row, factors in enumerate(by_block, first):
+        by_block = self._scales(folder, first, last)
+        for row, factors in enumerate(by_block, first) if high > 1 else ():
             band = values[max(row * high - begin, 0) : (row + 1) * high - begin]
+            self._check_scales(factors[None], band, row)
             band *= np.repeat(factors, min(wide, self.shape[1]))[: self.shape[1]]
+        if high == 1:
+            self._check_scales(by_block, values, first)
+            each = min(wide, self.shape[1]) if by_block.shape[1] > 1 else 1
+            values *= np.repeat(by_block, each, axis=1)[:, : self.shape[1]]
         return values
+
+    def _scales(self, folder: Path, first: int, last: int) -> NDArray[np.float32]:
+        """Some rows of the scale, as a matrix whatever its shape."""
+        assert self.scale is not None
+        kind, across = self.scale.kind, -(-self.shape[1] // self.block[1])
+        size = across * NUMPY[kind].itemsize
+        raw = bytes_of(folder, self.scale, first * size, (last - first) * size)
+        stored = raw.view(NUMPY["F8_E8M0" if kind == "U8" else kind])
+        return stored.astype(np.float32).reshape(last - first, across)
+
+    def _check_scales(
+        self, scales: NDArray[np.float32], codes: NDArray[np.float32], first: int
+    ) -> None:
+        """Refuse scales that give no number, or 0 for a code that is not 0."""
+        bad = ~(np.isfinite(scales) & (scales > 0))
+        if not bad.any():
+            return
+        zero = np.repeat(scales == 0, min(self.block[1], self.shape[1]), axis=1)
+        if (bad == (scales == 0)).all() and not (codes * zero[:, : self.shape[1]]).any():
+            return
+        row, column = (int(i[0]) for i in np.nonzero(bad))
+        assert self.scale is not None
+        raise CheckpointError(
+            f"{self.scale.name} is {scales[row, column]} for block {[first + row, column]} of "
+            f"{self.tensor.name}, expected a positive number: download the model anew."
+        )
 
 
 def _unchanged(_: Path, raw: NDArray[np.uint8], __: int) -> NDArray[np.uint8]:

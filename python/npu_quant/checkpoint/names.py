@@ -1,4 +1,4 @@
-"""Which modules of a model are Linears, which of them stay as they are, and which go together.
+"""Which modules of a model are Linears, by their names, and which go together.
 
 A module is a weight's name without ``.weight``.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -22,11 +21,6 @@ LINEARS = words("""
 """)
 """The last names of modules that are Linears."""
 
-TOWERS = words("""
-    visual vision_tower vision_model vision_encoder vit vpm resampler audio_tower
-    audio_model multi_modal_projector mm_projector mlp1 aligner talker code2wav token2wav
-""")
-SMALL = frozenset(("indexer", "linear_attn"))
 NEVER = {
     "kv_b_proj": "vllm-ascend wants it unquantized",
     **dict.fromkeys(("eh_proj", "mtp_linear_proj"), "vLLM has a plain nn.Linear for it"),
@@ -41,24 +35,38 @@ HEAD = "lm_head"
 HEADS = frozenset((HEAD, "gate", "router", "score", "classifier", "shared_expert_gate"))
 
 KNOWN_MODELS = words("""
-    qwen2 qwen3 llama mistral mixtral qwen2_moe qwen2_vl qwen3_vl qwen3_moe deepseek_v2
-    deepseek_v3 deepseek_v32 deepseek_mtp pangu_ultra_moe pangu_ultra_moe_mtp kimi_k2
-    glm_moe_dsa qwen3_next qwen2_5_vl qwen3_vl_moe glm4_moe glm4_moe_lite longcat_flash
-    minimax_m2 qwen3_omni_moe_text qwen2_5_omni qwen3_5 qwen3_5_moe
+    qwen qwen2 qwen3 llama mistral mixtral qwen2_moe qwen2_vl qwen3_vl qwen3_moe internlm2
+    deepseek_v2 deepseek_v3 deepseek_v32 deepseek_v4 deepseek_mtp pangu_ultra_moe
+    pangu_ultra_moe_mtp kimi_k2 glm_moe_dsa qwen3_next qwen2_5_vl qwen3_vl_moe glm4_moe
+    glm4_moe_lite glm4v_moe glm4v_moe_text longcat_flash minimax_m2 minimax_m3 minimax_m3_vl
+    qwen3_omni_moe qwen3_omni_moe_text qwen2_5_omni qwen3_5 qwen3_5_moe gemma4 gemma4_text
+    bailing_hybrid step3p5 step3p5_mtp
 """)
 """model_type of the models whose fused layers and experts are as here: vllm-ascend's
-packed_modules_model_mapping, and those whose layers are Qwen's or Llama's."""
+packed_modules_model_mapping, those whose layers are Qwen's or Llama's, and InternLM2."""
 
 DOWN = ("down_proj", "w2")
 _EXPERT = re.compile(r"(?P<experts>.*\.experts)\.\d+\.[^.]+")
-_FUSED = {
-    **dict.fromkeys(("q_proj", "k_proj", "v_proj"), "q_proj, k_proj and v_proj"),
-    **dict.fromkeys(("gate_proj", "up_proj"), "gate_proj and up_proj"),
-    **dict.fromkeys(("q_a_proj", "kv_a_proj_with_mqa"), "q_a_proj and kv_a_proj_with_mqa"),
-    **dict.fromkeys(("in_proj_qkv", "in_proj_z"), "in_proj_qkv and in_proj_z"),
-    **dict.fromkeys(("in_proj_b", "in_proj_a"), "in_proj_b and in_proj_a"),
-}
-"""What consumers load as one layer, by the last names of its parts."""
+_FUSED = tuple(
+    words(line)
+    for line in """
+    q_proj k_proj v_proj
+    attn_q_proj attn_k_proj attn_v_proj
+    query key value
+    q k v
+    index_q_proj index_k_proj
+    gate_proj up_proj
+    w1 w3
+    c_fc_0 c_fc_1
+    q_a_proj kv_a_proj_with_mqa
+    in_proj_qkv in_proj_z
+    in_proj_b in_proj_a
+    """.strip().splitlines()
+)
+"""What consumers load as one layer, by the last names of its parts: packed_modules_model_mapping of
+vllm-ascend, packed_modules_mapping and stacked_params_mapping of vLLM's models."""
+_FUSED_OF = {"qwen": (("w1", "w2"), *(parts for parts in _FUSED if "w1" not in parts))}
+"""The same of models, by model_type, whose names mean something else."""
 
 
 def modules_of(tensors: Iterable[str]) -> list[str]:
@@ -110,50 +118,36 @@ def experts_of(module: str) -> str | None:
     return found["experts"] if found else None
 
 
-def reason_to_stay(module: str, first_draft: int | None) -> str | None:
-    """Say why a Linear is left FLOAT, unless it is asked for; None if it is not."""
-    parts = module.split(".")
-    if set(TOWERS).intersection(parts):
-        return "vision or audio tower"
-    if parts[-1] == "kv_b_proj":
-        return "kv_b_proj: vllm-ascend wants it unquantized"
-    if SMALL.intersection(parts):
-        return "small and sensitive"
-    if parts[0] == "mtp" or (first_draft is not None and _layer_of(parts) >= first_draft):
-        return "draft layer"
-    return None
+def _fused(model_type: str) -> dict[str, str]:
+    """What consumers load as one layer is called, by the last names of its parts."""
+    fused = _FUSED_OF.get(model_type, _FUSED)
+    return {part: f"{', '.join(parts[:-1])} and {parts[-1]}" for parts in fused for part in parts}
 
 
-def _layer_of(parts: list[str]) -> float:
-    """The number after ``layers``, -1 where there is none."""
-    for word, number in pairwise(parts):
-        if word == "layers" and number.isdecimal():
-            return float(number)  # which may have more digits than int takes
-    return -1
-
-
-def fused_groups(modules: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+def fused_groups(modules: Iterable[str], model_type: str = "") -> Iterator[tuple[str, list[str]]]:
     """Yield what must be of one type: what it is called, and its modules, two at least."""
-    groups: dict[tuple[str, str], list[str]] = {}
+    of_experts: dict[str, list[str]] = {}
+    others = []
     for module in modules:
         experts = experts_of(module)
-        parent, _, last = module.rpartition(".")
-        if experts is not None:
-            groups.setdefault((experts, "the experts"), []).append(module)
-        elif last in _FUSED:
-            groups.setdefault((parent, _FUSED[last]), []).append(module)
-    for (parent, what), members in groups.items():
+        if experts is None:
+            others.append(module)
+        else:
+            of_experts.setdefault(experts, []).append(module)
+    for experts, members in of_experts.items():
         if len(members) > 1:
-            yield f"{what} of {parent}", members
+            yield f"the experts of {experts}", members
+    yield from sharing_groups(others, model_type)
 
 
-def sharing_groups(modules: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
+def sharing_groups(modules: Iterable[str], model_type: str = "") -> Iterator[tuple[str, list[str]]]:
     """Yield what has one input in one layer of consumers: of fused Linears, and of each expert."""
-    called = _FUSED | dict.fromkeys(("w1", "w3"), "w1 and w3")
+    called = _fused(model_type)
     groups: dict[tuple[str, str], list[str]] = {}
     for module in modules:
         parent, _, last = module.rpartition(".")
-        if last in called:
+        # The query of Whisper's cross attention is of another input, so a layer of its own.
+        if last in called and module.split(".")[-2:] != ["encoder_attn", "q_proj"]:
             groups.setdefault((parent, called[last]), []).append(module)
     for (parent, what), members in groups.items():
         if len(members) > 1:

@@ -21,17 +21,19 @@ from .check_layers import (
     compare_rows,
     shape_of,
 )
+from .check_report import TRANSFORMED, UNEXPLAINED, CheckedLayer, ratio_text
 from .check_static import STATIC_ONLY
 from .check_tensors import KEYLESS
 from .check_values import CACHES
 from .config import Config
 from .folder import FLOATS, CheckpointError, Tensor, is_regular, json_of, shards_of
-from .keep import files_to_copy
+from .keep import files_to_copy, left_behind
 from .matrices import Matrix, bands, bytes_of, pieces
-from .plan import sources_of, tensor_of
+from .plan import tensor_of
 from .quantized import QuantizedModel
-from .reports import TRANSFORMED, UNEXPLAINED, CheckedLayer, Findings, ratio_text
+from .reports import Findings
 from .schemes import WIDTHS
+from .sources import sources_of
 
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt")
 
@@ -42,10 +44,12 @@ class Original:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.config = Config(json_of(folder / "config.json"))
-        tensors = {t.name: t for shard in shards_of(folder) for t in shard.tensors}
-        self.files = {t.file for t in tensors.values()}
+        shards = shards_of(folder)
+        tensors = {t.name: t for shard in shards for t in shard.tensors}
+        self.left_files = left_behind(folder, (shard.name for shard in shards))
+        """Files of other weights, which the quantized model was not made of."""
         self.sources: dict[str, Tensor | Matrix] = {}
-        for source in sources_of(tensors, self.config):
+        for source in sources_of(tensors, self.config).all:
             name = source.name if isinstance(source, Tensor) else f"{source.module}.weight"
             self.sources[name] = source
 

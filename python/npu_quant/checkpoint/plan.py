@@ -10,6 +10,7 @@ group is what comes of one weight; it stays in one file::
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,9 +23,11 @@ from ..files.safetensors import BITS
 from . import names
 from .choices import Choice, Wanted, choose
 from .config import Config, params_dtype
-from .folder import FLOATS, SOURCE_INDEX, CheckpointError, Shard, Tensor, json_bytes
-from .matrices import SCALE_INV, Matrix, experts_in, is_stack
+from .folder import SOURCE_INDEX, CheckpointError, Shard, Tensor, json_bytes
+from .layout import Layout, layout_of
+from .matrices import Matrix
 from .schemes import ASCEND, FLOAT, GROUP, WIDTHS, Output, model_quant_type, outputs_of, recipe_of
+from .sources import sources_of
 from .weights import Rule
 
 COPY, WIDEN, PARAMS, CODES = "copy", "widen", "params", "codes"
@@ -71,6 +74,9 @@ class Plan:
     """Matrices that are left FLOAT since nothing says that they are Linears."""
     modules: tuple[str, ...]
     """All modules with a 2-D weight that is not quantized, embeddings and norms apart."""
+    layout: Layout
+    unread: tuple[str, ...]
+    """Tensors of the source that say how its activations were quantized: they are left out."""
 
     @property
     def rule(self) -> Rule:
@@ -86,6 +92,11 @@ class Plan:
     def types(self) -> set[str]:
         """The types of the Linears."""
         return {choice.type for choice in self.choices.values()}
+
+    @property
+    def sha256(self) -> str:
+        """The SHA-256 of all headers: of each file's tensors, their dtypes and shapes."""
+        return hashlib.sha256(b"".join(shard.header for shard in self.shards)).hexdigest()
 
 
 def size_of(output: Output) -> int:
@@ -110,10 +121,12 @@ def plan_of(shards: list[Shard], config: Config, wanted: Wanted) -> Plan:
     tensors = {t.name: t for shard in shards for t in shard.tensors}
     if not tensors:
         raise CheckpointError("the model has no tensors: its *.safetensors are empty.")
-    sources = list(sources_of(tensors, config))
+    sources, unread = sources_of(tensors, config)
     matrices = {s.module: s for s in sources if isinstance(s, Matrix)}
     modules = [*dict.fromkeys([*names.modules_of(tensors), *matrices])]
-    choices = choose(matrices, modules, config.first_draft, wanted)
+    rows = {module: matrix.shape[0] for module, matrix in matrices.items()}
+    layout = layout_of(rows, config.first_draft, config.model_type)
+    choices = choose(matrices, modules, layout, wanted)
     params = params_dtype(config, {c.type for c in choices.values()}, wanted.dtype)
     quantized = {m for m, c in choices.items() if c.type != FLOAT}
     groups = [_group(s, choices, quantized, wanted, WIDTHS[params]) for s in sources]
@@ -121,53 +134,7 @@ def plan_of(shards: list[Shard], config: Config, wanted: Wanted) -> Plan:
     left = [m for m in rest if m not in choices and not names.is_other(m)]
     kept = [m for m in rest if not names.is_embedding_or_norm(m)]
     written = tuple(_packed(groups, wanted))
-    return Plan(wanted, params, written, choices, tuple(left), tuple(kept))
-
-
-def sources_of(tensors: dict[str, Tensor], config: Config) -> Iterator[Tensor | Matrix]:
-    """Yield what groups come of, in order: matrices, experts split, and other tensors."""
-    block = config.fp8_block()
-    for tensor in tensors.values():
-        if is_stack(tensor):
-            yield from experts_in(tensor, config)
-        elif tensor.name.endswith(".weight" + SCALE_INV):
-            if tensor.name.removesuffix(SCALE_INV) not in tensors:
-                raise CheckpointError(f"{tensor.name} is the scale of a weight that is not there.")
-        elif tensor.name.endswith(".weight") and len(tensor.shape) == 2:
-            yield _matrix(tensor, tensors, block)
-        elif _is_bias_of_stack(tensor):
-            text = "a bias of stacked experts cannot be split, and no option leaves it out"
-            raise CheckpointError(f"{tensor.name}: {text}: save the model with separate experts.")
-        else:
-            yield tensor
-
-
-def _is_bias_of_stack(tensor: Tensor) -> bool:
-    is_of_experts = ".experts." in tensor.name and len(tensor.shape) == 2
-    return is_of_experts and tensor.name.endswith(("_proj_bias", "_proj.bias"))
-
-
-def _matrix(tensor: Tensor, tensors: dict[str, Tensor], block: tuple[int, int]) -> Tensor | Matrix:
-    """Return the weight of a module; the tensor itself if it is of no floats and no Linear."""
-    module = tensor.name.removesuffix(".weight")
-    n, k = tensor.shape
-    if tensor.kind not in (*FLOATS, "F8_E4M3"):
-        if names.is_linear(module):
-            text = f"{tensor.name} is {tensor.kind}: the model is already quantized."
-            raise CheckpointError(text)
-        return tensor
-    if tensor.kind != "F8_E4M3":
-        return Matrix(module, tensor, (n, k), strides=(k, 1))
-    scale = tensors.get(tensor.name + SCALE_INV)
-    if scale is None:
-        raise CheckpointError(f"{tensor.name} is FP8 without scale: no {tensor.name}{SCALE_INV}.")
-    expected = (-(-n // block[0]), -(-k // block[1]))
-    if scale.kind not in ("F32", "BF16") or scale.shape != expected:
-        raise CheckpointError(
-            f"{scale.name} is {scale.kind} of shape {scale.shape}, expected F32 or BF16 of "
-            f"{expected}, blocks of {block[0]} x {block[1]}."
-        )
-    return Matrix(module, tensor, (n, k), scale, block, strides=(k, 1))
+    return Plan(wanted, params, written, choices, tuple(left), tuple(kept), layout, unread)
 
 
 def _group(

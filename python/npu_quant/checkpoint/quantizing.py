@@ -18,7 +18,16 @@ from .checking import check
 from .choices import Wanted
 from .config import Config
 from .folder import CheckpointError, Shard, check_folder, json_bytes, json_of, shards_of
-from .keep import NO_ROOM, RECORD, SUMS, UNFINISHED, OutFolder, check_out, files_to_copy
+from .keep import (
+    NO_ROOM,
+    RECORD,
+    SUMS,
+    UNFINISHED,
+    OutFolder,
+    check_out,
+    files_to_copy,
+    left_behind,
+)
 from .making import Job
 from .matrices import Matrix
 from .plan import CODES, DESCRIPTION, Plan, json_files_of, plan_of
@@ -119,7 +128,7 @@ def report_of(p: Prepared, errors: Mapping[str, Error] | None = None) -> Quantiz
         for name, choice in p.plan.choices.items()
         if choice.type == FLOAT
     ]
-    left += [{"name": name, "reason": "not known to be a Linear"} for name in p.plan.unknown]
+    left += [{"name": name, "reason": _why_unknown(name, p)} for name in p.plan.unknown]
     return QuantizeReport(
         scheme=p.plan.wanted.scheme,
         format=p.plan.wanted.format,
@@ -133,7 +142,26 @@ def report_of(p: Prepared, errors: Mapping[str, Error] | None = None) -> Quantiz
         shards=[{"file": s.name, "bytes": s.size} for s in p.plan.shards],
         copied_bytes=sum(copied_sizes(p).values()),
         warnings=_warnings(p),
+        language_model=[*p.plan.layout.layers],
+        outside=_outside(p.plan),
+        left_files=left_behind(p.source, (shard.name for shard in p.shards)),
+        left_tensors=[*p.plan.unread],
     )
+
+
+def _why_unknown(module: str, p: Prepared) -> str:
+    why = names.never(module, p.config.model_type)
+    return f"{names.last_of(module)}: {why}" if why else "not known to be a Linear"
+
+
+def _outside(plan: Plan) -> list[dict[str, Any]]:
+    """Of what is outside the language model's layers, its Linears, and how many are quantized."""
+    wished = [module for module, choice in plan.choices.items() if choice.type != FLOAT]
+    quantized = plan.layout.outside(wished)
+    return [
+        {"name": at[0], "reason": at[1], "linears": count, "quantized": quantized[at]}
+        for at, count in plan.layout.outside(plan.choices).items()
+    ]
 
 
 def _warnings(p: Prepared) -> list[str]:
@@ -143,6 +171,13 @@ def _warnings(p: Prepared) -> list[str]:
     if p.config.model_type not in names.KNOWN_MODELS:
         kind = p.config.model_type or "missing"
         result.append(f"model_type {kind} is not one that is known: it gets the same rules")
+    for place in _outside(p.plan):
+        if place["quantized"]:
+            text = f"{place['name']} ({place['reason']}): {place['quantized']} of its"
+            text += (
+                f" {place['linears']} Linears are quantized, as asked: vllm-ascend has it in float"
+            )
+            result.append(text)
     said = p.config.dtype if p.config.has_dtype else "no torch_dtype"
     if said != p.plan.params:
         text = f"config.json says {said}, it will say {p.plan.params}: scales are read in it"
@@ -180,7 +215,7 @@ def write(
     """Carry out a plan, and read back what was written."""
     start = time.monotonic()
     sources = sources_of(p.source, p.shards)
-    record = record_of(options_of(p), p.source / "config.json", sources.files)
+    record = record_of(options_of(p), p.source / "config.json", sources.files, p.plan.sha256)
     if is_finished(p.out):
         return _finished_before(p, record, workers, progress, start, verify=verify)
     out = OutFolder(p.out, record, (s.name for s in p.plan.shards))

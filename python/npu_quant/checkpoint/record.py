@@ -72,7 +72,7 @@ def _stretches(tensors: Iterable[Tensor]) -> Iterator[tuple[int, int]]:
 
 
 def record_of(
-    options: Mapping[str, Any], config: Path, files: Mapping[str, Mapping[str, Any]]
+    options: Mapping[str, Any], config: Path, files: Mapping[str, Mapping[str, Any]], headers: str
 ) -> dict[str, Any]:
     """Return plan.json: what must be the same for a run to go on.
 
@@ -80,10 +80,16 @@ def record_of(
         options: by their names on the command line.
         config: the source's config.json.
         files: of :func:`sources_of`.
+        headers: the SHA-256 of all headers that are written.
     """
     config_json = hashlib.sha256(config.read_bytes()).hexdigest()
     source = {"hashed": _HASHED, "config.json": config_json, "files": dict(files)}
-    return {"npu_quant": __version__, "options": dict(options), "source": source}
+    return {
+        "npu_quant": __version__,
+        "options": dict(options),
+        "source": source,
+        "headers": headers,
+    }
 
 
 def other_version(there: Any, here: Mapping[str, Any]) -> str | None:
@@ -109,6 +115,8 @@ def difference(there: Any, here: Mapping[str, Any]) -> str | None:
         )
         more = f" and {len(other) - 3} more" if len(other) > 3 else ""
         return f"of another command ({said}{more})"
+    if there.get("source") == here["source"]:
+        return "by other rules (the same command now writes other tensors)"
     return f"of another source ({_other_source(there.get('source'), here['source'])})"
 
 

@@ -11,6 +11,8 @@ from .._shown import plain
 from .._text import clean, printable
 from ..golden.report.reports import Report, Reported
 from ..golden.report.words import counted
+from .folder import few
+from .names import KNOWN_MODELS
 from .schemes import FLOAT
 from .weights import Error
 
@@ -60,16 +62,7 @@ class Layer:
         self.max_error = error.greatest
 
 
-PASSED, FAILED, NOT_JUDGED = "passed", "FAILED", "not judged"
-STATUSES = {PASSED: 0, FAILED: 1, NOT_JUDGED: 3}
-"""Exit statuses of verdicts; 2 is for what nothing can be said about at all."""
-CODES, SCALES, SHAPES = "codes", "scales", "shapes"
-BY = (CODES, SCALES, SHAPES)
-"""What a module may be judged by: codes by an original, scales by themselves, shapes by its type.
-"""
-
-
-class _Report(Reported):
+class BaseReport(Reported):
     """What both reports have; a prompt shows the first line, as some have 45,000 layers."""
 
     findings: list[Finding]
@@ -99,7 +92,7 @@ class _Report(Reported):
 
 
 @dataclass(repr=False)
-class QuantizeReport(_Report):
+class QuantizeReport(BaseReport):
     """What :func:`npu_quant.checkpoint.quantize` did, or would do."""
 
     scheme: str
@@ -117,6 +110,14 @@ class QuantizeReport(_Report):
     copied_bytes: int
     """Of the files that are copied."""
     warnings: list[str] = field(default_factory=list)
+    language_model: list[str] = field(default_factory=list)
+    """What the names of its layers begin with; [] if no token embedding tells where they are."""
+    outside: list[dict[str, Any]] = field(default_factory=list)
+    """What is outside of them, such as towers: name, reason, Linears, how many are quantized."""
+    left_files: list[str] = field(default_factory=list)
+    """Files that have weights, but none of the model: they are neither read nor copied."""
+    left_tensors: list[str] = field(default_factory=list)
+    """Scales of an FP8 source's activations: they are left out."""
     findings: list[Finding] = field(default_factory=list)
     """Of what was written, when it was read back and checked."""
     resumed: int = 0
@@ -138,7 +139,8 @@ class QuantizeReport(_Report):
     def to_dict(self) -> dict[str, Any]:
         """Return the report as plain data for JSON."""
         keys = "scheme format model_type params_dtype dry_run source_bytes written_bytes types "
-        keys += "left_float layers shards resumed resumed_bytes warnings"
+        keys += "left_float layers shards resumed resumed_bytes warnings "
+        keys += "language_model outside left_files left_tensors"
         of_layer = "name type shape"
         if not self.dry_run:
             keys += " passed findings is_finished_before seconds peak_rss_bytes"
@@ -150,105 +152,22 @@ class QuantizeReport(_Report):
         return _quantize_text(self)
 
 
-TRANSFORMED = "transformed"
-UNEXPLAINED = ("searched", "other", TRANSFORMED)
-"""What is said in place of a recipe."""
-
-
-def ratio_text(ratio: tuple[float, float]) -> str:
-    """Write the least and the greatest ratio: 0.00709, or 0.00612 to 0.00787."""
-    return " to ".join(dict.fromkeys(f"{r:.3g}" for r in ratio))
-
-
-@dataclass
-class CheckedLayer(Layer):
-    """A quantized module that was checked; its error is measured against the original."""
-
-    recipe: str | None = None
-    codes_different: int | None = None
-    """From the recipe; where there is none, from rint(w / scale) by the scales that are there."""
-    scales_different: int | None = None
-    """From the recipe; where there is none, from the nearest."""
-    cosine: float | None = None
-    scale_ratio: tuple[float, float] | None = None
-    """The least and the greatest scale / amax, where no recipe fits."""
-    first: tuple[int, int] | None = None
-    """Row and column of the first difference."""
-    judged: tuple[str, ...] = ()
-    """What it was judged by: some of "codes" (with the original), "scales" and "shapes"."""
-
-
-@dataclass(repr=False)
-class CheckReport(_Report):
-    """What :func:`npu_quant.checkpoint.check` found."""
-
-    model: str
-    format: str
-    model_type: str
-    findings: list[Finding]
-    types: dict[str, int]
-    recipe: dict[str, str | None]
-    layers: list[CheckedLayer]
-    has_original: bool = False
-    notes: list[str] = field(default_factory=list)
-    """What the check could not see."""
-    not_judged: dict[str, str] = field(default_factory=dict)
-    """Quantized modules that nothing judged, and why; with an original, also those whose codes were
-    not compared."""
-
-    @property
-    def judged(self) -> dict[str, int]:
-        """How many quantized modules were judged by codes, by scales and by shapes."""
-        return {by: sum(by in layer.judged for layer in self.layers) for by in BY}
-
-    @property
-    def verdict(self) -> str:
-        """Return "passed", "FAILED" (an error was found) or "not judged".
-
-        A model is not judged where a module is not, or where no module is quantized.
-        """
-        if any(finding.severity == "error" for finding in self.findings):
-            return FAILED
-        return PASSED if self.layers and not self.not_judged else NOT_JUDGED
-
-    @property
-    def passed(self) -> bool:
-        """Whether all quantized modules were judged, one at least, and no error was found."""
-        return self.verdict == PASSED
-
-    @property
-    def status(self) -> int:
-        """The exit status of the command: 0 passed, 1 an error was found, 3 not judged."""
-        return STATUSES[self.verdict]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as plain data for JSON."""
-        keys = "model format model_type verdict passed findings notes types judged not_judged"
-        keys += " recipe layers"
-        of_layer = "name type shape judged"
-        if self.has_original:
-            of_layer += " recipe codes_different scales_different"
-            of_layer += " sqnr_db max_error cosine scale_ratio"
-        return {"command": "check"} | self._chosen(keys, self.layers, of_layer)
-
-    def __str__(self) -> str:
-        return _check_text(self)
-
-
 # ---- Texts.
 
 WORST = 5
 MOST = 20
 """Of how many like things each is told."""
 
-L = TypeVar("L", Layer, CheckedLayer)
+L = TypeVar("L", bound=Layer)
 
 
 def _quantize_text(report: QuantizeReport) -> str:
     lines = [_headline(report)]
     lines += [f"note: {warning}" for warning in report.warnings]
     lines += _types(report)
+    lines += _places(report)
     lines += _left(report)
+    lines += _left_out(report)
     if report.dry_run:
         lines += [f"  {s['file']}  {size(s['bytes'])}" for s in report.shards]
         lines.append(f"needs {size(report.written_bytes + report.copied_bytes)} on the disk")
@@ -285,19 +204,33 @@ def _types(report: QuantizeReport) -> list[str]:
     ]
 
 
+def _places(report: QuantizeReport) -> list[str]:
+    """What was taken for the language model, where that may surprise."""
+    if not report.outside and report.model_type in KNOWN_MODELS:
+        return []
+    layers = few(report.language_model) or "not told by a token embedding, only by names"
+    others = [
+        f"{place['name']} ({counted(place['linears'], 'Linear')})" for place in report.outside
+    ]
+    return [f"layers of the language model: {layers}; outside: {few(others) or 'no Linear'}"]
+
+
+def _left_out(report: QuantizeReport) -> list[str]:
+    lines = []
+    if report.left_files:
+        what = "not read and not copied, weights of something else"
+        lines.append(f"{what}: {few(report.left_files)}")
+    if report.left_tensors:
+        what = "left out, as FP8 activations are not of the result"
+        lines.append(f"{what}: {few(report.left_tensors)}")
+    return lines
+
+
 def _left(report: QuantizeReport) -> list[str]:
     by_reason: dict[str, list[str]] = {}
     for entry in report.left_float:
         by_reason.setdefault(entry["reason"], []).append(entry["name"])
-    return [
-        f"left FLOAT: {reason}: {_some_of(some)}" for reason, some in [*by_reason.items()][:MOST]
-    ]
-
-
-def _some_of(names: list[str]) -> str:
-    """Write the first few names, and how many more there are."""
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(clean(name, 200) for name in names[:3]) + more
+    return [f"left FLOAT: {reason}: {few(some)}" for reason, some in [*by_reason.items()][:MOST]]
 
 
 def worst_of(layers: Iterable[L]) -> list[L]:
@@ -327,68 +260,3 @@ def size(count: int) -> str:
     power = min(max(count.bit_length() - 1, 0) // 10, 4)
     unit = ("B", "KiB", "MiB", "GiB", "TiB")[power]
     return f"{count / 1024**power:.2f} {unit}" if power else f"{count} B"
-
-
-def _check_text(report: CheckReport) -> str:
-    lines = [_verdict(report), *(f"  {line}" for line in _judged(report))]
-    lines += [f"  note: {note}" for note in report.notes]
-    shown: Counter[str] = Counter()
-    total = Counter(f.rule for f in report.findings)
-    for f in report.findings:
-        shown[f.rule] += 1
-        if shown[f.rule] <= MOST:
-            lines.append(f"  {f.severity}: {f.rule}: {clean(f.name, 200)}: {f.text}")
-        elif shown[f.rule] == total[f.rule]:
-            lines.append(f"  {f.severity}: {f.rule}: and {total[f.rule] - MOST} more")
-    lines += [
-        f"  recipe of {clean(type, 100)}: {name or 'not known'}{_ratios(report, type, name)}"
-        for type, name in [*report.recipe.items()][:MOST]
-    ]
-    for x in worst_of(report.layers):
-        lines.append(f"  {x.sqnr_db:8.2f} dB  cosine {x.cosine or 0:.6f}  {clean(x.name, 200)}")
-    return "\n".join(map(printable, lines))
-
-
-def _ratios(report: CheckReport, type: str, recipe: str | None) -> str:
-    layers = [x for x in report.layers if (x.type, x.recipe) == (type, recipe)]
-    ratios = [x.scale_ratio for x in layers if x.scale_ratio]
-    if not ratios:
-        return ""
-    least, most = min(r[0] for r in ratios), max(r[1] for r in ratios)
-    return f", scale / amax {ratio_text((least, most))}"
-
-
-def _verdict(report: CheckReport) -> str:
-    errors = sum(f.severity == "error" for f in report.findings)
-    warnings = len(report.findings) - errors
-    counts = [counted(errors, "error")] if errors else []
-    counts += [counted(warnings, "warning")] if warnings else []
-    if errors:
-        return f"{FAILED}: {', '.join(counts)}"
-    types = [f"{counted(n, 'module')} {t}" for t, n in report.types.items()]
-    by = [name for name, n in report.judged.items() if n]
-    types += [f"judged by {', '.join(by)}"] if by else []
-    if report.not_judged:
-        every = {layer.name for layer in report.layers} | report.not_judged.keys()
-        types.insert(0, f"{len(report.not_judged):,} of {counted(len(every), 'quantized module')}")
-    elif not report.layers:
-        types.insert(0, "no module is quantized")
-    names = sorted({name for name in report.recipe.values() if name})
-    recipe = [f"recipe {'+'.join(names)}"] if names else []
-    return f"{report.verdict}: {', '.join([*types, *recipe, *counts])}"
-
-
-def _judged(report: CheckReport) -> list[str]:
-    """Return what modules were judged by, and which were not."""
-    lines = []
-    by = [f"{name} of {counted(n, 'module')}" for name, n in report.judged.items() if n]
-    if by:
-        lines.append(f"judged: {', '.join(by)}")
-    if by and not report.judged[CODES] and not report.has_original:
-        lines[0] += "; codes were compared with nothing (--original DIR compares them)"
-    by_reason: dict[str, list[str]] = {}
-    for module, why in report.not_judged.items():
-        by_reason.setdefault(why, []).append(module)
-    return lines + [
-        f"not judged: {why}: {_some_of(modules)}" for why, modules in [*by_reason.items()][:MOST]
-    ]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Container
 
+from .check_report import CODES, SCALES, SHAPES, TRANSFORMED, CheckedLayer
 from .check_tensors import has_rules
 from .quantized import QuantizedModel
-from .reports import CODES, SCALES, SHAPES, TRANSFORMED, CheckedLayer, Findings
+from .reports import Findings
 
 _TRANSFORMED = "the original is not what was quantized: it was smoothed or rotated, or is another"
 
