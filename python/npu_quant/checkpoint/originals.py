@@ -22,8 +22,8 @@ from .check_layers import (
     shape_of,
 )
 from .config import Config
+from .copied import contents_of
 from .folder import FLOATS, CheckpointError, Tensor, is_regular, json_of, shards_of
-from .keep import files_to_copy
 from .matrices import Matrix, bands, bytes_of, pieces
 from .plan import sources_of, tensor_of
 from .quantized import QuantizedModel
@@ -151,7 +151,7 @@ def _check_shape(
 def check_copied(model: QuantizedModel, original: Original, found: Findings) -> None:
     """Find files of the original, beside its weights, that are not there."""
     try:
-        names = files_to_copy(original.folder)
+        names = contents_of(original.folder).files
     except (CheckpointError, OSError) as error:
         found.warning(
             "missing-file",
