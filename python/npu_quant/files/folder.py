@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -29,6 +28,7 @@ from .dumps import (
 )
 from .file_source import FileSource
 from .loading import list_arrays, load
+from .small import axes_of, json_in
 
 _PROCESS = re.compile(r"proc\d+")
 _SINGLE = (".npy", ".bin")
@@ -178,21 +178,23 @@ def _add_folder(result: Folder, folder: str, shown: str, files: list[str]) -> No
         result.indexes[home] = _index(home)
     index, fault = result.indexes[home]
     entries: list[Entry] = []
-    taken: set[str] = set()
+    names, taken = {*files}, set[str]()
     for file in files:
         if os.path.splitext(file)[1].lower() in SUFFIXES:
             made = _entries_of_file(os.path.join(folder, file), shown, name)
-            said, sidecar = _sidecar(folder, file, files)
-            taken |= sidecar
-            entries += [replace(entry, said=said) for entry in made]
+            said, wrong, beside = _sidecar(folder, file, names)
+            taken.add(beside)
+            entries += [replace(e, said=said, fault=e.fault or wrong) for e in made]
     taken |= {os.path.basename(entry.path) for entry in entries}
-    taken |= set() if data or index is None else {INDEX, PARENTS}
+    whys = {INDEX: fault, PARENTS: "" if index is None else index.fault}
+    taken |= set() if data or index is None else {file for file in whys if not whys[file]}
     for file in (file for file in files if file not in taken):
-        why = f" ({fault})" if file == INDEX and fault else ""
+        why = f" ({whys[file]})" if not data and whys.get(file) else ""
         result.passed_over.append(printable(joined(shown, file)) + why)
     if index is None:
-        names = [os.path.basename(entry.name) for entry in entries if entry.key is None]
-        calls: Mapping[str, Call] = calls_of(names)
+        calls: Mapping[str, Call] = calls_of(
+            [os.path.basename(entry.name) for entry in entries if entry.key is None]
+        )
     else:
         calls, there = index.calls, {os.path.basename(entry.path) for entry in entries}
         has_data = os.path.isdir(os.path.join(folder, DATA_FOLDER))
@@ -206,12 +208,12 @@ def _add_folder(result: Folder, folder: str, shown: str, files: list[str]) -> No
 
 
 def _index(folder: str) -> tuple[Index | None, str]:
-    if not os.path.isfile(os.path.join(folder, INDEX)):
-        return None, ""
     try:
         found = index_of(folder)
-    except ValueError as error:
-        return None, str(error)
+    except FileNotFoundError:
+        return None, ""
+    except FileError as error:
+        return None, error.what
     return found, "" if found is not None else "is none of msprobe's"
 
 
@@ -253,19 +255,23 @@ def _entries_of_file(path: str, shown: str, folder: str) -> list[Entry]:
     ]
 
 
-def _sidecar(folder: str, file: str, files: list[str]) -> tuple[_Like, set[str]]:
-    """The dtype and shape that lie beside a raw file, and the name of their file."""
+def _sidecar(folder: str, file: str, files: Collection[str]) -> tuple[_Like, str | None, str]:
+    """The dtype and shape that lie beside a raw file, their fault, and their file's name."""
     for beside in (f"{file}.json", f"{stem_of(file)}.json"):
         if not file.lower().endswith(".bin") or beside not in files:
             continue
         try:
-            with open(os.path.join(folder, beside), encoding="utf-8") as opened:
-                said = json.load(opened)
-            dtype, shape = said["dtype"], tuple(int(n) for n in said["shape"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            said = json_in(os.path.join(folder, beside))
+        except FileError as error:
+            return (None, None), f"{beside} beside it {error.what}", beside
+        if not isinstance(said, dict) or "dtype" not in said or "shape" not in said:
             continue
-        return (str(dtype).removeprefix("torch."), shape), {beside}
-    return (None, None), set()
+        dtype, shape = said["dtype"], axes_of(said["shape"])
+        if not isinstance(dtype, str) or shape is None:
+            what = "a dtype's name, and a shape as a list of whole numbers from 0 on"
+            return (None, None), f"{beside} beside it has not {what}", beside
+        return (dtype.removeprefix("torch."), shape), None, beside
+    return (None, None), None, ""
 
 
 def _placed(entry: Entry, folder: str, listed: Listed | None) -> Entry:
