@@ -30,7 +30,11 @@ from .file_source import FileSource
 from .loading import list_arrays, load
 from .small import axes_of, json_in
 
-_PROCESS = re.compile(r"proc\d+")
+_COUNTER = re.compile(r"(proc|pid|rank|device|step|iter|iteration|call|dump)[_=-]?[0-9._]*")
+_PROCESSES = ("proc", "pid", "rank", "device")
+"""Words for the same: msprobe has proc4711, rank, or rank0, as the run is started."""
+_MOST_LINKS = 1000
+"""Links to folders that are followed: each may lead to many, and so on."""
 _SINGLE = (".npy", ".bin")
 """Suffixes of files that hold one array."""
 
@@ -91,6 +95,8 @@ class Folder:
     calls: dict[str, Call] = field(default_factory=dict)
     """By their names with the folder they are in."""
     passed_over: list[str] = field(default_factory=list)
+    folders: dict[str, list[str]] = field(default_factory=dict)
+    """The names that the folders in each folder go by."""
     indexes: dict[str, tuple[Index | None, str]] = field(default_factory=dict)
     """What the dump.json of each folder says, and why it says nothing."""
 
@@ -117,8 +123,13 @@ def natural(text: str) -> tuple[tuple[int, int, str], ...]:
     return tuple(part for part, given in zip(ordered, parts, strict=True) if given)
 
 
-def folder_of(path: str | os.PathLike[str]) -> Folder:
+def folder_of(path: str | os.PathLike[str], like: Folder | None = None) -> Folder:
     """Return the arrays of a folder, or of one file with several.
+
+    Args:
+        path: of the folder or file.
+        like: a folder that this one is compared with: what counts processes or calls goes by the
+            name that it has there, if it is the only one in its folder here and there.
 
     Raises:
         FileNotFoundError: there is nothing.
@@ -129,7 +140,7 @@ def folder_of(path: str | os.PathLike[str]) -> Folder:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), root)
     result = Folder(root)
     if os.path.isdir(root):
-        for folder, shown, files in _walk(root, result.passed_over):
+        for folder, shown, files in _walk(result, like):
             _add_folder(result, folder, shown, files)
     else:
         made = _entries_of_file(root, "", "")
@@ -142,9 +153,10 @@ def folder_of(path: str | os.PathLike[str]) -> Folder:
     return result
 
 
-def _walk(root: str, passed_over: list[str]) -> Iterator[tuple[str, str, list[str]]]:
+def _walk(result: Folder, like: Folder | None) -> Iterator[tuple[str, str, list[str]]]:
     """Each folder, the name it goes by, and its files; links are followed, but not round."""
-    waiting: list[tuple[str, str, tuple[tuple[int, int], ...]]] = [(root, "", ())]
+    waiting: list[tuple[str, str, tuple[tuple[int, int], ...]]] = [(result.path, "", ())]
+    links = 0
     while waiting:
         folder, shown, above = waiting.pop()
         try:
@@ -154,20 +166,36 @@ def _walk(root: str, passed_over: list[str]) -> Iterator[tuple[str, str, list[st
             raise FileError(folder, f"cannot be listed: {error.strerror}") from error
         here = (status.st_dev, status.st_ino)
         if here in above:
-            passed_over.append(printable(f"{shown} (a link to a folder that it is in)"))
+            result.passed_over.append(printable(f"{shown} (a link to a folder that it is in)"))
             continue
         inner = [name for name in names if os.path.isdir(os.path.join(folder, name))]
+        links += sum(os.path.islink(os.path.join(folder, name)) for name in inner)
+        if links > _MOST_LINKS:
+            raise FileError(result.path, "has too many links to folders: remove them")
         folders = set(inner)
         yield folder, shown, [name for name in names if name not in folders]
-        for name in reversed(inner):
-            below = joined(shown, _name_of_folder(name, inner))
-            waiting.append((os.path.join(folder, name), below, (*above, here)))
+        known = _names_of_folders(inner, None if like is None else like.folders.get(shown, []))
+        result.folders[shown] = known
+        for name, given in zip(reversed(inner), reversed(known), strict=True):
+            waiting.append((os.path.join(folder, name), joined(shown, given), (*above, here)))
 
 
-def _name_of_folder(name: str, beside: list[str]) -> str:
-    """The name of a folder in both runs: msprobe's has the number of the process."""
-    processes = [other for other in beside if _PROCESS.fullmatch(other)]
-    return "proc" if processes == [name] else name
+def _names_of_folders(inner: list[str], there: list[str] | None) -> list[str]:
+    """The names of folders in both runs: of what counts, where it is one alone, the other's."""
+    ours, theirs = (_alone(names) for names in (inner, there or []))
+    names = {name: theirs[kind] for kind, name in ours.items() if kind in theirs}
+    if "proc" in ours and "proc" not in theirs and re.fullmatch(r"proc\d+", ours["proc"]):
+        names[ours["proc"]] = "proc"
+    return [given if (given := names.get(name, name)) not in inner else name for name in inner]
+
+
+def _alone(names: list[str]) -> dict[str, str]:
+    """The names that count something, by what they count, where there is one only."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        if match := _COUNTER.fullmatch(name):
+            found.setdefault("proc" if match[1] in _PROCESSES else match[1], []).append(name)
+    return {kind: some[0] for kind, some in found.items() if len(some) == 1}
 
 
 def _add_folder(result: Folder, folder: str, shown: str, files: list[str]) -> None:

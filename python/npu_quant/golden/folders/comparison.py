@@ -212,7 +212,8 @@ def _paired(pass_: Pass, rules: Sequence[Rule], progress: Progress | None) -> Fo
 
 
 def _sides(*paths: str | os.PathLike[str]) -> tuple[Folder, Folder]:
-    actual, golden = (folder_of(path) for path in paths)
+    actual = folder_of(paths[0])
+    golden = folder_of(paths[1], actual)
     kinds = ["a folder" if os.path.isdir(side.path) else "a file" for side in (actual, golden)]
     if kinds[0] != kinds[1]:
         raise ParamError(
