@@ -41,10 +41,11 @@ def contents_of(folder: Path) -> Contents:
     """
     root = os.path.realpath(folder)
     result, links = Contents([], []), 0
-    waiting: list[tuple[str, frozenset[str]]] = [("", frozenset())]
+    waiting: list[tuple[str, frozenset[tuple[int, int]]]] = [("", frozenset())]
     while waiting:
         below, above = waiting.pop()
-        here = os.path.realpath(folder / below)
+        status = os.stat(folder / below)
+        here = (status.st_dev, status.st_ino)
         if here in above:  # a link to a folder that holds it
             continue
         for entry in list(os.scandir(folder / below)):

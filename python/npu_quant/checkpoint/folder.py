@@ -165,7 +165,8 @@ def shards_of(folder: Path) -> list[Shard]:
             or elsewhere than the index says.
     """
     index = folder / SOURCE_INDEX
-    weight_map = weight_map_of(json_of(index), index.name) if index.is_file() else None
+    is_there = os.path.lexists(index)  # a pipe or a link to nothing is refused
+    weight_map = weight_map_of(json_of(index), index.name) if is_there else None
     if weight_map is None:
         names = safetensors_in(folder)
         if not names:
@@ -230,7 +231,8 @@ def weight_map_of(index: dict[str, Any], name: str) -> dict[str, str]:
     """
     weight_map = index.get("weight_map")
     if not isinstance(weight_map, dict) or not all(
-        isinstance(v, str) and v == os.path.basename(v) and v for v in weight_map.values()
+        isinstance(v, str) and v == os.path.basename(v) and v not in ("", ".", "..")
+        for v in weight_map.values()
     ):
         raise CheckpointError(f"{name} has no weight_map of tensors to files beside it.")
     return weight_map
