@@ -67,8 +67,9 @@ def compare_folders(
     The folders that msprobe (Ascend mstt) writes for its tasks tensor and statistics are
     understood, for torch and MindSpore, at the levels L0, L1 and mix: ``dump.json``,
     ``construct.json``, ``dump_tensor_data/``, names such as
-    ``NPU.npu_dynamic_quant.0.forward.output.0``, and folders such as ``step0/rank0``; a process
-    without a rank is the same in both, whatever its number.
+    ``NPU.npu_dynamic_quant.0.forward.output.0``, and folders such as ``step0/rank0``. What counts
+    processes, steps or calls, as ``rank0`` and SGLang's ``dump_index=7`` do, does not keep apart
+    what is the only one in its folder on both sides.
 
     Nothing is passed over silently. An array without a partner fails the comparison, and so does
     one that cannot be read; a shape or dtype that differs is a row that fails.
