@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from as_line import as_line
-from folders import A, B, names, save
+from folders import A, B, changed, names, save
 from golden_files import put
 from hypothesis import given
 from hypothesis import strategies as st
@@ -258,3 +258,24 @@ def test_names_of_files_that_count(
     assert len(found.rows) == count + 1
     assert all(row.passed for row in found.rows)
     assert found.passed is (len(ours) == len(theirs) == count)
+
+
+def test_names_that_would_move_the_cursor(sides: tuple[Path, Path]) -> None:
+    """What dump.json and folders say is shown on one line, with escapes."""
+    call = "NPU.\x1b[31mnpu_quantize\n.0.forward"
+    record = {
+        "input_args": [{"data_name": "x.npy"}],
+        "output": [{"data_name": "y.npy"}, {"data_name": "\x1b[2J\ud800\n.npy"}],
+    }
+    for side, y in zip(sides, (A, changed(A)), strict=True):
+        folder = side / "r\x1bank"
+        folder.mkdir()
+        save(folder, x=B, y=y)
+        (folder / "dump.json").write_text(json.dumps({"data": {call: record}}))
+    found = compare_folders(*sides)
+    assert r"the difference arises in NPU.\x1b[31mnpu_quantize\n.0.forward" in as_line(found)
+    assert all(line.isprintable() for line in str(found).splitlines())
+    assert "\x1b" not in found.to_html()
+    with pytest.raises(ParamError) as caught:
+        compare_folders(*sides, ops={"none": "npu_quantize"})
+    assert str(caught.value).isprintable()

@@ -231,7 +231,7 @@ def _add_folder(result: Folder, folder: str, shown: str, files: list[str]) -> No
             entry = _lost(file, folder, shown, name)
             result.entries.append(_placed(entry, name, expected[file]))
     listed = {} if index is None else index.listed
-    result.calls |= {joined(name, key): call for key, call in calls.items()}
+    result.calls |= {printable(joined(name, key)): call for key, call in calls.items()}
     result.entries += [_placed(e, name, listed.get(os.path.basename(e.path))) for e in entries]
 
 
@@ -308,18 +308,18 @@ def _placed(entry: Entry, folder: str, listed: Listed | None) -> Entry:
         return replace(
             entry,
             order=(natural(folder), 0, listed.place, entry.order[2:]),
-            call=joined(folder, listed.call),
+            call=printable(joined(folder, listed.call)),
             is_input=listed.is_input,
             said=(entry.said[0] or listed.dtype, entry.said[1] or listed.shape),
         )
     said = said_by(os.path.basename(entry.name))
     if said is None or (said[1] == "output" and not said[2].isdecimal()):
         return entry
-    return replace(entry, call=joined(folder, said[0]), is_input=said[1] != "output")
+    return replace(entry, call=printable(joined(folder, said[0])), is_input=said[1] != "output")
 
 
 def _lost(file: str, folder: str, shown: str, name: str) -> Entry:
     """An array that dump.json lists and that is not there."""
     path, inside = os.path.join(folder, os.path.basename(file)), printable(joined(shown, file))
     fault = f"is listed in {INDEX}, but is not there"
-    return Entry(joined(name, stem_of(file)), path, inside, fault=fault)
+    return Entry(printable(joined(name, stem_of(file))), path, inside, fault=fault)
