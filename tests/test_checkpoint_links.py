@@ -158,9 +158,9 @@ def test_a_folder_that_becomes_a_link_meanwhile(tmp_path: Path, outside: Path) -
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    (tmp_path / "home/notes").mkdir(parents=True)
-    (tmp_path / "home/key").write_text("SECRET")
-    (tmp_path / "home/notes/a.txt").write_text("SECRET")
+    (tmp_path / "private/notes").mkdir(parents=True)
+    (tmp_path / "private/key").write_text("SECRET")
+    (tmp_path / "private/notes/a.txt").write_text("SECRET")
     return models.make(tmp_path / "model", "llama", **SIZES)
 
 
@@ -169,10 +169,10 @@ def leaked(out: Path) -> set[str]:
 
 
 LINKS: dict[str, Callable[[Path], object]] = {
-    "beside": lambda model: (model / "key").symlink_to("../home/key"),
-    "absolute": lambda model: (model / "key").symlink_to(model.parent / "home/key"),
+    "beside": lambda model: (model / "key").symlink_to("../private/key"),
+    "absolute": lambda model: (model / "key").symlink_to(model.parent / "private/key"),
     "by a link": lambda model: (
-        (model / ".key").symlink_to("../home/key"),
+        (model / ".key").symlink_to("../private/key"),
         (model / "key").symlink_to(".key"),
     ),
 }
@@ -185,12 +185,12 @@ def test_a_file_from_outside_is_named(how: str, model: Path, tmp_path: Path) -> 
     assert leaked(tmp_path / "out") == {"key"}
     (note,) = report.warnings
     assert "links lead out of the model's folder" in note
-    assert f"{tmp_path}/home" in note
+    assert f"{tmp_path}/private" in note
     assert "made of key there" in note
     assert note in str(report)
 
 
-@pytest.mark.parametrize("there", ["../home", "../home/notes", "..", "/"])
+@pytest.mark.parametrize("there", ["../private", "../private/notes", "..", "/"])
 def test_a_folder_from_outside_is_left_out_and_named(
     there: str, model: Path, tmp_path: Path
 ) -> None:
