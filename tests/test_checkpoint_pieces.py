@@ -19,6 +19,7 @@ from test_checkpoint_quantize import files_of
 from npu_quant import checkpoint, cli
 from npu_quant.checkpoint import matrices, run
 from npu_quant.checkpoint.making import Piece
+from npu_quant.checkpoint.place import Place
 
 pytest_plugins = ["checkpoints.runs"]
 
@@ -225,7 +226,7 @@ def test_what_is_made_comes_to_the_disk_every_few_seconds(
     now = iter(range(0, 1000, 2))
     synced: list[str] = []
     monkeypatch.setattr(run.time, "monotonic", lambda: next(now))
-    monkeypatch.setattr(run, "sync", lambda path: synced.append(path.name))
+    monkeypatch.setattr(Place, "sync", lambda _, name="": synced.append(name))
     quantize(source, tmp_path / "out", verify=False)
     assert 3 <= synced.count(f"{SHARD}.part") < 20
 

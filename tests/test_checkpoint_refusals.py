@@ -186,10 +186,12 @@ class TestOut:
         self.refuse(folders["llama"], tmp_path / "out", r"needs \S+ KiB, there are 1000 B free")
         assert not (tmp_path / "out").exists()
 
-    def test_links_in_a_circle(self, folders: dict[str, Path], tmp_path: Path) -> None:
-        (tmp_path / "out").symlink_to(tmp_path / "out")
-        with pytest.raises(OSError, match="symbolic links"):
-            checkpoint.quantize(folders["llama"], tmp_path / "out", "W8A8_DYNAMIC", workers=1)
+    @pytest.mark.parametrize("there", ["out", "elsewhere", "nowhere"])
+    def test_a_link(self, there: str, folders: dict[str, Path], tmp_path: Path) -> None:
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "out").symlink_to(tmp_path / there)
+        self.refuse(folders["llama"], tmp_path / "out", f"is a link to {tmp_path / there}: name")
+        assert [*(tmp_path / "elsewhere").iterdir()] == []
 
     def test_a_file_to_copy_that_cannot_be_read(
         self, folders: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -22,6 +22,7 @@ import npu_quant
 from npu_quant import checkpoint
 from npu_quant.checkpoint import making, quantizing, run, workers
 from npu_quant.checkpoint.choices import Wanted
+from npu_quant.checkpoint.place import Place
 from npu_quant.checkpoint.workers import Threads
 
 
@@ -99,7 +100,7 @@ def test_a_shard_that_is_hashed_holds_up_no_other(
     """The first one is hashed until all pieces are made."""
     made, all_made = list[Any](), threading.Event()
     total = checkpoint.quantize(model, model.parent / "dry", "W8A8_DYNAMIC", dry_run=True)
-    hashed = run.sha256_of
+    hashed = Place.sha256
 
     def counted(*arguments: Any) -> Any:
         result = making.make(*arguments)
@@ -108,12 +109,12 @@ def test_a_shard_that_is_hashed_holds_up_no_other(
             all_made.set()
         return result
 
-    def slowly(path: Path) -> str:
-        assert all_made.wait(60)
-        return hashed(path)
+    def slowly(folder: Place, name: str) -> str:
+        assert name == "copy.part" or all_made.wait(60)
+        return hashed(folder, name)
 
     monkeypatch.setattr(run, "make", counted)
-    monkeypatch.setattr(run, "sha256_of", slowly)
+    monkeypatch.setattr(Place, "sha256", slowly)
     # Each thread but one may have to hash a shard in the meantime.
     report = checkpoint.quantize(
         model, model.parent / "out", "W8A8_DYNAMIC", shard_size="60KB", workers=9, verify=False

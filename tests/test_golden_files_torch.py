@@ -6,7 +6,7 @@ import collections
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import ml_dtypes
 import numpy as np
@@ -60,19 +60,18 @@ class TestTorch:
         assert refusal(tmp_path / "x.pth").startswith("refused: ")
 
     @pytest.mark.parametrize("protocol", [2, 4])
-    @pytest.mark.parametrize("what", ["size", "device", "scalar", "set", "defaultdict"])
-    def test_what_is_no_tensor_is_refused_with_a_way_out(
+    @pytest.mark.parametrize("what", ["scalar", "defaultdict", "frozenset", "slice"])
+    def test_what_torch_load_refuses_is_refused_with_a_way_out(
         self, tmp_path: Path, what: str, protocol: int
     ) -> None:
         import torch
 
         x = torch.arange(3.0)
         other = {
-            "size": x.shape,
-            "device": x.device,
             "scalar": np.float32(3),
-            "set": {1, 2},
             "defaultdict": collections.defaultdict(list),
+            "frozenset": frozenset([1]),
+            "slice": slice(1),
         }[what]
         path = tmp_path / "x.pt"
         torch.save({"x": x, "y": other}, path, pickle_protocol=protocol)
@@ -81,6 +80,77 @@ class TestTorch:
         assert text.endswith("; save tensors only, as torch.save({'x': x}, path)")
         torch.save({"x": x}, path, pickle_protocol=protocol)
         check(load(path), x.numpy())
+
+    NO_ARRAYS: ClassVar = {
+        "torch.Size": lambda t: t.shape,
+        "a device": lambda t: t.device,
+        "a dtype": lambda t: t.dtype,
+        "a layout": lambda t: t.layout,
+        "a set": lambda t: {1, "a"},
+        "a complex number": lambda t: 1 + 2j,
+        "bytes": lambda t: b"abc\xff",
+        "a bytearray": lambda t: bytearray(b"abc"),
+        "a counter": lambda t: collections.Counter("aab"),
+        "numbers, text, None": lambda t: [None, True, 1, -(2**70), 1.5, "a", [], (), {}],
+        "keys": lambda t: {(1, "a"): 1, t.dtype: 2, None: 3, b"b": 4, t.shape: 5},
+    }
+
+    @pytest.mark.parametrize("what", NO_ARRAYS)
+    def test_what_is_no_array_is_passed_over(self, tmp_path: Path, what: str) -> None:
+        """As SGLang's dumper has it beside its value, in a file that torch.load reads by itself."""
+        import torch
+
+        x, path = torch.arange(6.0).reshape(2, 3), tmp_path / "x.pt"
+        other = self.NO_ARRAYS[what](x)
+        torch.save({"value": x, "meta": {"nested": [other, (other, None)]}}, path)
+        torch.load(path, weights_only=True)
+        assert list_arrays(path) == [("value", "float32", (2, 3))]
+        check(load(path), x.numpy())
+        torch.save(other, path)
+        assert "has no arrays in it" in refusal(path)
+
+    ARRAYS: ClassVar = {
+        "a parameter": lambda t, torch: torch.nn.Parameter(t),
+        "a buffer": lambda t, torch: torch.nn.Buffer(t),
+        "in an ordered dict": lambda t, torch: collections.OrderedDict(a=t),
+        "by a tuple": lambda t, torch: {(1, 2): t},
+        "by a dtype": lambda t, torch: {torch.int8: t},
+        "by bytes": lambda t, torch: {b"a": t},
+    }
+
+    @pytest.mark.parametrize("what", ARRAYS)
+    def test_arrays_wherever_they_are(self, tmp_path: Path, what: str) -> None:
+        import torch
+
+        x, path = torch.arange(6.0).reshape(2, 3), tmp_path / "x.pt"
+        given = self.ARRAYS[what](x, torch)
+        if isinstance(given, torch.Tensor):
+            given.note = "an attribute"
+        torch.save(given, path)
+        torch.load(path, weights_only=True)
+        check(load(path), x.numpy())
+
+    UNREAD: ClassVar = {
+        "a sparse tensor": lambda t, torch: t.to_sparse(),
+        "of the device meta": lambda t, torch: t.to("meta"),
+        "complex64": lambda t, torch: t.to(torch.complex64),
+        "float8_e4m3fnuz": lambda t, torch: t.to(torch.float8_e4m3fnuz),
+        "negative bit": lambda t, torch: t.to(torch.complex64).conj().imag,
+    }
+
+    @pytest.mark.parametrize("what", UNREAD)
+    def test_a_tensor_that_is_not_read_is_not_dropped(self, tmp_path: Path, what: str) -> None:
+        import torch
+
+        x, path = torch.arange(6.0).reshape(2, 3), tmp_path / "x.pt"
+        torch.save({"x": x, "y": self.UNREAD[what](x, torch)}, path)
+        torch.load(path, weights_only=True)
+        check(load(path, key="x"), x.numpy())
+        (_, plain, _), (_, said, _) = list_arrays(path)
+        assert plain == "float32"
+        assert said.startswith("unreadable: ")
+        assert what in said
+        assert what in refusal(path, key="y")
 
     def test_formats_of_old_and_sums_left_wrong(self, tmp_path: Path) -> None:
         import torch

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from .config import Config
+from .copied import MODELOPT
 from .folder import (
     NOT_A_MODEL,
     SOURCE_INDEX,
@@ -22,7 +23,6 @@ from .folder import (
     safetensors_in,
     weight_map_of,
 )
-from .keep import MODELOPT
 from .plan import ASCEND_INDEX, DESCRIPTION
 from .quantized import QuantizedModel
 from .reports import Findings

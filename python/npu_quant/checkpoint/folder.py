@@ -16,6 +16,7 @@ from .._text import clean, printable
 from ..errors import NpuQuantError
 from ..files.common import File, FileError
 from ..files.safetensors import Header, header_of
+from ..files.small import json_in
 
 SOURCE_INDEX = "model.safetensors.index.json"
 WHOLE = "model.safetensors"
@@ -25,8 +26,6 @@ NOT_A_MODEL = re.compile(r"(consolidated|adapter|optimizer).*")
 """Weights under the names of their maker, and what other tools keep beside a model."""
 FLOATS = ("BF16", "F16", "F32", "F64")
 """safetensors' words of the floats that need no scale."""
-DEEPEST = 100
-"""How deep a JSON file may nest. Models nest 5 deep; what reads and writes them recurses."""
 
 
 class CheckpointError(NpuQuantError, ValueError):
@@ -269,7 +268,8 @@ def weight_map_of(index: dict[str, Any], name: str) -> dict[str, str]:
     """
     weight_map = index.get("weight_map")
     if not isinstance(weight_map, dict) or not all(
-        isinstance(v, str) and v == os.path.basename(v) and v for v in weight_map.values()
+        isinstance(v, str) and v == os.path.basename(v) and v not in ("", ".", "..")
+        for v in weight_map.values()
     ):
         raise CheckpointError(f"{name} has no weight_map of tensors to files beside it.")
     return weight_map
@@ -281,39 +281,21 @@ def json_of(path: Path) -> dict[str, Any]:
     Raises:
         CheckpointError: it is not there, or is no such file.
     """
-    if path.exists() and not path.is_file():  # such as a pipe, which would be waited for
-        raise CheckpointError(f"{path.name} is not a regular file.")
     try:
-        data = json.loads(path.read_bytes())
+        data = json_in(path)
     except FileNotFoundError as error:
         raise CheckpointError(f"{path.parent} has no {path.name}.") from error
-    except OSError as error:
-        raise CheckpointError(f"{path.name} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise CheckpointError(f"{path.name} is not JSON: {clean(str(error), 200)}.") from error
-    except RecursionError:
-        is_deep = True
-    else:
-        is_deep = _is_deep(data)
-    if is_deep:
-        raise CheckpointError(f"{path.name} nests deeper than {DEEPEST} levels.")
+    except FileError as error:
+        raise CheckpointError(f"{path.name} {error.what}.") from error.__cause__
     if not isinstance(data, dict):
         raise CheckpointError(f"{path.name} is not JSON of an object.")
     return data
 
 
-def _is_deep(data: Any) -> bool:
-    level = [data]
-    for _ in range(DEEPEST):
-        level = [
-            inner
-            for value in level
-            if isinstance(value, (dict, list))
-            for inner in (value.values() if isinstance(value, dict) else value)
-        ]
-    return any(isinstance(value, (dict, list)) for value in level)
-
-
 def json_bytes(data: Any) -> bytes:
-    """Return data as the bytes of a JSON file, which are the same wherever it is written."""
-    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+    """Return data as the bytes of a JSON file, which are the same wherever it is written.
+
+    What UTF-8 has no bytes for, a half of a pair of surrogates, is escaped.
+    """
+    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "backslashreplace")

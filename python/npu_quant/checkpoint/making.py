@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -26,6 +25,7 @@ from . import names
 from .folder import CheckpointError, Tensor
 from .keep import part_of
 from .matrices import Matrix, bands, bytes_of, pieces
+from .place import Place, write
 from .plan import CODES, COPY, PARAMS, WIDEN, Group, OutputShard, Plan, size_of
 from .weights import DTYPES, Error, NonFiniteError, Outputs, quantize
 
@@ -82,7 +82,7 @@ class Job:
     """A plan, and where it reads and writes."""
 
     source: Path
-    unfinished: Path
+    unfinished: Place
     """The folder of the files that are not yet whole."""
     plan: Plan
 
@@ -96,9 +96,9 @@ class Job:
         """How many bytes of the source are read for all of them."""
         return sum(piece.source_bytes for of_shard in self.pieces for piece in of_shard)
 
-    def part(self, shard: int) -> Path:
-        """Return the file that a shard is while it is not whole."""
-        return part_of(self.unfinished, self.plan.shards[shard].name)
+    def part(self, shard: int) -> str:
+        """Return the name that a shard has there."""
+        return part_of(self.plan.shards[shard].name)
 
 
 def _pieces_of(shard: int, groups: Iterable[Group]) -> Iterator[Piece]:
@@ -115,27 +115,15 @@ def _extent(source: Tensor | Matrix) -> tuple[int, int]:
     return source.shape[0], source.row_bytes
 
 
-def prepare(job: Job, shard: int, path: Path) -> None:
+def prepare(job: Job, shard: int, part: str) -> None:
     """Make the file of a shard, with its header; what else stands in it stays."""
     planned = job.plan.shards[shard]
-    with _opened(path, os.O_CREAT) as descriptor:
+    with job.unfinished.opened(part, os.O_WRONLY | os.O_CREAT) as descriptor:
         os.ftruncate(descriptor, planned.size)
-        _write(descriptor, memoryview(planned.header), 0)
+        write(descriptor, memoryview(planned.header))
 
 
-@contextlib.contextmanager
-def _opened(path: Path, flags: int = 0) -> Iterator[int]:
-    """A file to write to; an error names it."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | flags, 0o666)
-    try:
-        yield descriptor
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    finally:
-        os.close(descriptor)
-
-
-def make(job: Job, piece: Piece, path: Path) -> Made:
+def make(job: Job, piece: Piece, part: str) -> Made:
     """Read, make and write a piece.
 
     Raises:
@@ -146,7 +134,7 @@ def make(job: Job, piece: Piece, path: Path) -> Made:
     group = shard.groups[piece.group]
     source, written = Checksum(), Checksum()
     error = Error() if group.how == CODES else None
-    with _opened(path) as descriptor:
+    with job.unfinished.opened(part, os.O_WRONLY) as descriptor:
         for begin, end, values in _bands(job, group, piece):
             if group.how != COPY:
                 source.add(values)
@@ -156,7 +144,7 @@ def make(job: Job, piece: Piece, path: Path) -> Made:
             for (place, _), array in zip(places, arrays, strict=True):
                 raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
                 written.add(raw)
-                _write(descriptor, raw.data, place)
+                write(descriptor, raw.data, place)
             del arrays, array, raw
     return Made(piece, (written if group.how == COPY else source).text, written.text, error)
 
@@ -169,16 +157,16 @@ def checksum_of_source(job: Job, piece: Piece) -> str:
     return source.text
 
 
-def checksum_in(job: Job, piece: Piece, path: Path) -> str:
+def checksum_in(job: Job, piece: Piece, part: str) -> str:
     """Return the checksum of what stands in a file where a piece is written."""
     shard = job.plan.shards[piece.shard]
     group = shard.groups[piece.group]
     _, each = _extent(group.source)
     written = Checksum()
-    with open(path, "rb", buffering=0) as file:
+    with job.unfinished.opened(part) as descriptor:
         for begin, end in bands(piece.begin, piece.end, each):
             for place, count in _places(shard, group, begin, end):
-                written.add(np.frombuffer(os.pread(file.fileno(), count, place), np.uint8))
+                written.add(np.frombuffer(os.pread(descriptor, count, place), np.uint8))
     return written.text
 
 
@@ -261,9 +249,3 @@ def _count(
             first = [begin + row, column]
         count += int(bad.sum())
     return count, first
-
-
-def _write(descriptor: int, data: memoryview, place: int) -> None:
-    while data:
-        done = os.pwrite(descriptor, data, place)
-        data, place = data[done:], place + done

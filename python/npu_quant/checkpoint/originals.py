@@ -26,8 +26,8 @@ from .check_static import STATIC_ONLY
 from .check_tensors import KEYLESS
 from .check_values import CACHES
 from .config import Config
+from .copied import contents_of, left_behind
 from .folder import FLOATS, CheckpointError, Tensor, is_regular, json_of, shards_of
-from .keep import files_to_copy, left_behind
 from .matrices import Matrix, bands, bytes_of, pieces
 from .plan import tensor_of
 from .quantized import QuantizedModel
@@ -175,7 +175,7 @@ def _check_shape(
 def check_copied(model: QuantizedModel, original: Original, found: Findings) -> None:
     """Find files of the original, beside its weights, that are not there."""
     try:
-        names = files_to_copy(original.folder)
+        names = contents_of(original.folder).files
     except (CheckpointError, OSError) as error:
         found.warning(
             "missing-file",

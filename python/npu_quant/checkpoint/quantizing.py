@@ -17,19 +17,12 @@ from . import names
 from .checking import check
 from .choices import Wanted
 from .config import Config
+from .copied import Contents, contents_of, left_behind, notes_of_links
 from .folder import CheckpointError, Shard, check_folder, json_bytes, json_of, shards_of
-from .keep import (
-    NO_ROOM,
-    RECORD,
-    SUMS,
-    UNFINISHED,
-    OutFolder,
-    check_out,
-    files_to_copy,
-    left_behind,
-)
+from .keep import NO_ROOM, RECORD, SUMS, UNFINISHED, OutFolder, check_out
 from .making import Job
 from .matrices import Matrix
+from .place import Place
 from .plan import CODES, DESCRIPTION, Plan, json_files_of, plan_of
 from .record import modified_of, record_of, sources_of
 from .reports import Finding, Layer, QuantizeReport, size
@@ -62,7 +55,7 @@ class Prepared:
     shards: list[Shard]
     config: Config
     plan: Plan
-    copied: list[str]
+    copied: Contents
     json_files: dict[str, bytes]
     """What is written beside the shards, by name, in that order."""
 
@@ -97,7 +90,7 @@ def prepared(source: Path, out: Path, wanted: Wanted) -> Prepared:
         raise CheckpointError(f"the model is already quantized: it has {DESCRIPTION}.")
     shards = shards_of(source)
     plan = plan_of(shards, config, wanted)
-    copied, texts = files_to_copy(source), json_files_of(config, plan)
+    copied, texts = contents_of(source), json_files_of(config, plan)
     return Prepared(source, out, shards, config, plan, copied, texts)
 
 
@@ -186,12 +179,13 @@ def _warnings(p: Prepared) -> list[str]:
         result.append("npu_quant_matmul refuses float16 scales (EZ1001): --dtype bfloat16 has none")
     if "W4A8_DYNAMIC" in p.plan.types:
         result.append("W4A8_DYNAMIC rounds weights to int4 plainly: see what it cost per layer")
-    return result
+    read = ["config.json", *(shard.name for shard in p.shards)]
+    return result + notes_of_links(p.source, p.copied, read)
 
 
 def copied_sizes(p: Prepared) -> dict[str, int]:
     """Return the bytes of the files that are copied."""
-    return {name: (p.source / name).stat().st_size for name in p.copied}
+    return {name: (p.source / name).stat().st_size for name in p.copied.files}
 
 
 def check_space(p: Prepared, out: OutFolder) -> None:
@@ -293,9 +287,9 @@ def _finished_before(
     Raises:
         CheckpointError: it was of another command or source, or a file is not as it was written.
     """
-    job = Job(p.source, p.out / UNFINISHED, p.plan)
+    job = Job(p.source, Place(p.out, (UNFINISHED,)), p.plan)
     check_same(p.out, record)
-    sums = dict(sums_of(workers, p.source, p.copied))
+    sums = dict(sums_of(workers, p.source, p.copied.files))
     sums |= {name: hashlib.sha256(data).hexdigest() for name, data in p.json_files.items()}
     found = as_written(job, workers, p.out, sums, counted(job, progress))
     report = report_of(p, found.errors)
@@ -314,7 +308,7 @@ def _write_files(
     The file without which the folder is no model is the last.
     """
     sums = {name: whole.sha256 for name, whole in shards.items()}
-    sums |= {name: out.copy(p.source, name) for name in p.copied}
+    sums |= {name: out.copy(p.source, name) for name in p.copied.files}
     files = {RECORD: json_bytes(recorded(record, shards)), **p.json_files}
     sums |= {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
     last = [*files][-1]

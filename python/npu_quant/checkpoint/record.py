@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 from .._runtime import __version__
 from .._text import clean
+from ..files.opening import open_regular
+from ..files.small import read_small
 from .folder import Shard, Tensor
 
 STRETCH = 4096
@@ -51,7 +53,7 @@ def modified_of(folder: Path, names: Iterable[str]) -> dict[str, int]:
 def _seen(folder: Path, shard: Shard) -> tuple[str, int]:
     """The hash of a file's stretches, and when it was written."""
     digest = hashlib.sha256()
-    descriptor = os.open(folder / shard.name, os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = open_regular(folder / shard.name, os.O_RDONLY)
     try:
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)  # no more is read ahead
         modified = os.fstat(descriptor).st_mtime_ns
@@ -82,7 +84,7 @@ def record_of(
         files: of :func:`sources_of`.
         headers: the SHA-256 of all headers that are written.
     """
-    config_json = hashlib.sha256(config.read_bytes()).hexdigest()
+    config_json = hashlib.sha256(read_small(config)).hexdigest()
     source = {"hashed": _HASHED, "config.json": config_json, "files": dict(files)}
     return {
         "npu_quant": __version__,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from operator import attrgetter, itemgetter
@@ -18,10 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._text import clean
-from .folder import CheckpointError, json_of
-from .keep import RECORD, SUMS, UNFINISHED, OutFolder, sha256_of
+from ..files.small import MOST_BYTES
+from .folder import CheckpointError, is_regular, json_of
+from .keep import ENDED, RECORD, SUMS, UNFINISHED, OutFolder
 from .making import Job, Made, Piece, checksum_in, checksum_of_source
 from .matrices import Matrix
+from .place import Place, sha256_of
 from .plan import Group, tensor_of
 from .record import difference
 from .sums import parsed
@@ -171,7 +172,7 @@ def errors_of(shards: Iterable[Whole]) -> dict[str, Error]:
 
 def is_finished(out: Path) -> bool:
     """Say whether a folder is the result of a run."""
-    return (out / RECORD).is_file() and not (out / UNFINISHED).exists()
+    return is_regular(out / RECORD) and not os.path.lexists(out / UNFINISHED)
 
 
 def check_same(out: Path, record: Mapping[str, Any]) -> None:
@@ -209,17 +210,21 @@ def as_written(
         CheckpointError: a file is not as it was written, or would be written otherwise now.
         OSError: a file cannot be read, which says nothing of what is in it.
     """
-    shutil.rmtree(out / f"{UNFINISHED}.ended", ignore_errors=True)  # which a killed run left
+    Place(out).remove_folder(ENDED)  # which a killed run left
     said = json_of(out / RECORD)
     try:
-        listed = parsed((out / SUMS).read_bytes().split(b"\n"))
+        lines = Place(out).read(SUMS, MOST_BYTES).split(b"\n")
+    except FileNotFoundError as error:
+        raise CheckpointError(_changed(out, SUMS)) from error
+    try:
+        listed = parsed(lines)
         if listed.malformed or listed.outside:
             raise ValueError(SUMS)
         sha256 = listed.files
         sums_by = {m: [layer[key] for key in _SUMS] for m, layer in said["layers"].items()}
         errors = {m: Error(np.array(some, np.float64)) for m, some in sums_by.items()}
         shards = {shard.name: said["shards"][shard.name] for shard in job.plan.shards}
-    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(_changed(out, f"{SUMS} or {RECORD}")) from error
     for name in [*shards, RECORD, *sums]:
         if name not in sha256 or (name in sums and sums[name] != sha256[name]):

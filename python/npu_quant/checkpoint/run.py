@@ -13,9 +13,10 @@ from uuid import uuid4
 
 from .._kinds import Progress
 from .folder import CheckpointError
-from .keep import OutFolder, sha256_of, sync
+from .keep import OutFolder, part_of
 from .making import Job, Made, Piece, make, prepare
 from .matrices import Matrix
+from .place import Place
 from .record import Sources
 from .resuming import Whole, line_of, right_pieces, sha256_in, source_of
 from .weights import Error
@@ -48,7 +49,8 @@ class Batch(NamedTuple):
 class Sealed(NamedTuple):
     """A file that is a whole shard, on the disk."""
 
-    part: Path
+    part: str
+    """Its name there."""
     sha256: str
 
 
@@ -109,7 +111,7 @@ class Run:
             if (sha256 := noted.get(self.job.plan.shards[shard].name)) is not None:
                 part = self.job.part(shard)
                 prepare(self.job, shard, part)
-                sync(part)
+                self.out.unfinished.sync(part)
                 self._finish(shard, part, sha256)
 
     def _is_made(self, shard: int) -> bool:
@@ -122,7 +124,7 @@ class Run:
                 self._advance(sum(piece.source_bytes for piece in pieces))
             else:
                 self._made[shard] = {}
-                self.job.part(shard).unlink(missing_ok=True)
+                self.out.unfinished.remove(self.job.part(shard))
 
     def make(self, workers: Workers) -> None:
         """Make all that is not there yet."""
@@ -168,7 +170,7 @@ class Run:
             shards = [shard for shard, left in self._left.items() if left]
         for shard in shards:
             with contextlib.suppress(FileNotFoundError):  # it has its name, and is on the disk
-                sync(self.job.part(shard))
+                self.out.unfinished.sync(self.job.part(shard))
         self.out.sync_journal()
 
     def _take(self, shard: int, done: Done) -> None:
@@ -185,7 +187,7 @@ class Run:
             self.out.note({"sealed": name, "sha256": sha256})
             self._finish(shard, part, sha256)
 
-    def _finish(self, shard: int, part: Path, sha256: str) -> None:
+    def _finish(self, shard: int, part: str, sha256: str) -> None:
         self.out.finish_shard(part, self.job.plan.shards[shard].name)
         self.whole[shard] = self._whole(shard, sha256)
 
@@ -207,20 +209,20 @@ def _make(run: Run, task: Batch) -> Done:
     """Make some pieces of a shard; the last that is made has all of it on the disk."""
     made = [make(run.job, piece, run.job.part(task.shard)) for piece in task.pieces]
     if run.is_last(task.shard):
-        return Done(made, sealed(run.job.part(task.shard)))
+        return Done(made, sealed(run.out.unfinished, run.job.part(task.shard)))
     run.sync_at_times()
     return Done(made)
 
 
 def seal(job: Job, shard: int) -> Done:
     """Have a shard whose pieces are all made on the disk."""
-    return Done([], sealed(job.part(shard)))
+    return Done([], sealed(job.unfinished, job.part(shard)))
 
 
-def sealed(part: Path) -> Sealed:
+def sealed(folder: Place, part: str) -> Sealed:
     """Have a whole shard on the disk."""
-    sha256 = sha256_of(part)
-    sync(part)
+    sha256 = folder.sha256(part)
+    folder.sync(part)
     return Sealed(part, sha256)
 
 
@@ -236,18 +238,18 @@ def make_whole(shared: tuple[Job, Path, Mapping[str, int]], shard: int) -> Done:
         if (found := (job.source / name).stat().st_size) != size:
             text = f"a worker sees another {job.source / name}, of {found} bytes instead of {size}."
             raise CheckpointError(text)
-    part = job.unfinished / f"{job.plan.shards[shard].name}.{uuid4().hex}.part"
+    part = part_of(f"{job.plan.shards[shard].name}.{uuid4().hex}")
     made = []
     try:
         prepare(job, shard, part)
         for piece in job.pieces[shard]:
             _check_goes_on(nonce)
             made.append(make(job, piece, part))
-        done = Done(made, sealed(part))
+        done = Done(made, sealed(job.unfinished, part))
         _check_goes_on(nonce)
         return done
     except BaseException:
-        part.unlink(missing_ok=True)
+        job.unfinished.remove(part)
         raise
 
 

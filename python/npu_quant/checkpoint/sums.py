@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from ..files.common import FileError
+from ..files.small import read_small
 from .folder import CheckpointError, is_regular, safetensors_in
-from .keep import SUMS, sha256_of
+from .keep import SUMS
+from .place import sha256_of
 from .reports import Findings
 
-MOST_BYTES = 64 << 20
 NO_SUMS = f"no {SUMS}: without it, or --original, no check sees a flipped bit in codes"
 _LINE = re.compile(rb"(?P<escape>\\?)(?P<sum>[0-9A-Fa-f]{64}) [ *](?P<name>.+)", re.DOTALL)
 _ESCAPES = {b"\\\\": b"\\", b"\\n": b"\n", b"\\r": b"\r"}
@@ -70,15 +72,10 @@ def listed(folder: Path, found: Findings) -> list[Listed]:
 
 
 def _read(path: Path) -> Sums:
-    if not is_regular(path):
-        raise CheckpointError("is not a regular file")
-    if os.stat(path).st_size > MOST_BYTES:
-        raise CheckpointError(f"is larger than {MOST_BYTES >> 20} MiB")
     try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise CheckpointError(f"cannot be read ({error.strerror})") from error
-    return parsed(lines)
+        return parsed(read_small(path).split(b"\n"))
+    except FileError as error:
+        raise CheckpointError(error.what) from error
 
 
 def parsed(lines: Iterable[bytes]) -> Sums:

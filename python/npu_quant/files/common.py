@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import math
 import os
-import stat
 import threading
 import weakref
 import zlib
@@ -19,6 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 from .. import dtypes
 from .._text import clean
 from ..errors import NpuQuantError
+from .opening import IrregularError, open_regular
 
 Shape = tuple[int, ...]
 
@@ -79,19 +79,17 @@ class File:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fsdecode(path)
         try:
-            # Without O_NONBLOCK the opening of a pipe would wait for its writer.
-            self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            self._descriptor = open_regular(self.path, os.O_RDONLY)
         except FileNotFoundError as error:
             raise MissingFileError(self.path, f"cannot be opened: {_reason(error)}") from error
+        except IrregularError as error:
+            raise self.fault(_reason(error)) from error
         except (OSError, ValueError) as error:
             raise self.fault(f"cannot be opened: {_reason(error)}") from error
         self._closing = weakref.finalize(self, os.close, self._descriptor)
         status = os.fstat(self._descriptor)
         self.size = status.st_size
         self.identity = (status.st_dev, status.st_ino)
-        if not stat.S_ISREG(status.st_mode):
-            self.close()
-            raise self.fault("is not a regular file")
 
     def fault(self, what: str) -> FileError:
         """Return an error about this file."""

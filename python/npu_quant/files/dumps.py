@@ -21,18 +21,22 @@ overflow check, and dumps of statistics alone, which have no arrays.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .common import FileError
+from .small import axes_of, json_in
+
 INDEX, PARENTS, DATA_FOLDER = "dump.json", "construct.json", "dump_tensor_data"
 
 _INPUTS = ("input_args", "input_kwargs", "input", "parameters")
 _NAME = re.compile(r"(?P<call>.+)\.(?P<role>input|kwargs|output)\.(?P<which>[^.]+)")
 _DEEPEST = 50
+_MOST_BYTES = 256 << 20
+"""Of either file: one of a step of a large model has some 50 MB."""
 
 
 @dataclass(frozen=True)
@@ -74,63 +78,62 @@ class Index:
     calls: Mapping[str, Call]
     listed: Mapping[str, Listed]
     """By the file's name."""
+    fault: str = ""
+    """Why it is not known which module called what, if there is a construct.json."""
 
 
 def index_of(folder: str) -> Index | None:
     """Return what a folder's dump.json says; None if it is none of msprobe's.
 
     Raises:
-        ValueError: it cannot be read.
+        FileError: it is not there, or cannot be read.
     """
-    data = _json(os.path.join(folder, INDEX))
+    # What is made of it is bounded by `_DEEPEST`, so that it may nest as deep as it can be read.
+    data = json_in(os.path.join(folder, INDEX), _MOST_BYTES, None)
     records = data.get("data") if isinstance(data, dict) else None
     if not isinstance(records, dict):
         return None
     records = {name: r for name, r in records.items() if isinstance(r, dict)}
-    ends = _ends(list(records), _parents(folder))
+    parents, fault = _parents(folder)
+    ends = _ends(list(records), parents)
     calls: dict[str, Call] = {}
     listed: dict[str, Listed] = {}
     for number, (name, record) in enumerate(records.items()):
         calls[name] = _call_of(name, record)
         for one in _listed(name, record, number, ends[name]):
             listed.setdefault(one.file, one)
-    return Index(calls, listed)
+    return Index(calls, listed, fault)
 
 
-def _json(path: str) -> Any:
+def _parents(folder: str) -> tuple[dict[str, str], str]:
+    """The caller of each module, by name, and why that is not known; no construct.json is none."""
     try:
-        with open(path, encoding="utf-8") as file:
-            return json.load(file)
-    except (OSError, ValueError, RecursionError) as error:
-        why = getattr(error, "strerror", None) or type(error).__name__
-        raise ValueError(f"cannot be read: {why}") from error
-
-
-def _parents(folder: str) -> dict[str, str]:
-    """The caller of each module, by name; empty without a construct.json."""
-    try:
-        found = _json(os.path.join(folder, PARENTS))
-    except ValueError:
-        return {}
+        found = json_in(os.path.join(folder, PARENTS), _MOST_BYTES, None)
+    except FileNotFoundError:
+        return {}, ""
+    except FileError as error:
+        return {}, error.what
     parents = {}
     for name, parent in found.items() if isinstance(found, dict) else ():
         # With Megatron's steps it is a pair of the parent and the step's number.
         parent = parent[0] if isinstance(parent, list) and parent else parent
         if isinstance(parent, str):
             parents[name] = parent
-    return parents
+    return parents, ""
 
 
 def _ends(names: list[str], parents: dict[str, str]) -> dict[str, int]:
-    """The number of the last call within each call, by name."""
-    ends = {name: number for number, name in enumerate(names)}
-    for name in reversed(names):
-        parent, seen = parents.get(name), {name}
-        while parent is not None and parent not in seen:
-            if parent in ends:
-                ends[parent] = max(ends[parent], ends[name])
-            seen.add(parent)
-            parent = parents.get(parent)
+    """The number of the last call within each call, by name.
+
+    The last call of all is within each of its callers; of another one only those callers are left
+    that no later call has. So each is looked at once, however long the chains are.
+    """
+    ends: dict[str, int] = {}
+    for number in reversed(range(len(names))):
+        name: str | None = names[number]
+        while name is not None and name not in ends:
+            ends[name] = number
+            name = parents.get(name)
     return ends
 
 
@@ -150,19 +153,19 @@ def _listed(name: str, record: dict[str, Any], number: int, end: int) -> Iterato
         is_input = key in _INPUTS
         for i, tensor in enumerate(_tensors(value)):
             place = (number, 0, 0, part, i) if is_input else (end, 1, -number, part, i)
-            yield Listed(tensor["data_name"], name, is_input, place, _dtype(tensor), _shape(tensor))
+            yield Listed(
+                tensor["data_name"],
+                name,
+                is_input,
+                place,
+                _dtype(tensor),
+                axes_of(tensor.get("shape")),
+            )
 
 
 def _dtype(tensor: dict[str, Any]) -> str | None:
     dtype = tensor.get("dtype")
     return dtype.removeprefix("torch.").lower() if isinstance(dtype, str) else None
-
-
-def _shape(tensor: dict[str, Any]) -> tuple[int, ...] | None:
-    shape = tensor.get("shape")
-    if not isinstance(shape, list) or not all(type(n) is int for n in shape):
-        return None
-    return tuple(shape)
 
 
 def _call_of(name: str, record: dict[str, Any]) -> Call:
@@ -180,17 +183,30 @@ def _call_of(name: str, record: dict[str, Any]) -> Call:
     return call
 
 
-def _argument(value: Any) -> Any:
-    """An argument: a tensor in a file, a value, or None."""
-    if isinstance(value, list):
-        return [_argument(item) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if isinstance(value.get("data_name"), str):
+def _argument(value: Any, depth: int = 0) -> Any:
+    """An argument: a tensor in a file, a value, or None; what lies too deep is "..."."""
+    if isinstance(value, dict) and isinstance(value.get("data_name"), str):
         return Dumped(stem_of(value["data_name"]))
+    if not isinstance(value, (list, dict)):
+        return value
+    if depth > _DEEPEST:
+        return "..."
+    if isinstance(value, list):
+        return [_argument(item, depth + 1) for item in value]
     if "value" in value:
-        return value["value"]
-    return {key: _argument(item) for key, item in value.items()}
+        return _bounded(value["value"], depth + 1)
+    return {key: _argument(item, depth + 1) for key, item in value.items()}
+
+
+def _bounded(value: Any, depth: int) -> Any:
+    """A value as it is, as far as `_argument` looks."""
+    if not isinstance(value, (list, dict)):
+        return value
+    if depth > _DEEPEST:
+        return "..."
+    if isinstance(value, list):
+        return [_bounded(item, depth + 1) for item in value]
+    return {key: _bounded(item, depth + 1) for key, item in value.items()}
 
 
 def said_by(name: str) -> tuple[str, str, str] | None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -29,8 +28,13 @@ from .dumps import (
 )
 from .file_source import FileSource
 from .loading import list_arrays, load
+from .small import axes_of, json_in
 
-_PROCESS = re.compile(r"proc\d+")
+_COUNTER = re.compile(r"(proc|pid|rank|device|step|iter|iteration|call|dump)[_=-]?[0-9._]*")
+_PROCESSES = ("proc", "pid", "rank", "device")
+"""Words for the same: msprobe has proc4711, rank, or rank0, as the run is started."""
+_MOST_LINKS = 1000
+"""Links to folders that are followed: each may lead to many, and so on."""
 _SINGLE = (".npy", ".bin")
 """Suffixes of files that hold one array."""
 
@@ -91,6 +95,8 @@ class Folder:
     calls: dict[str, Call] = field(default_factory=dict)
     """By their names with the folder they are in."""
     passed_over: list[str] = field(default_factory=list)
+    folders: dict[str, list[str]] = field(default_factory=dict)
+    """The names that the folders in each folder go by."""
     indexes: dict[str, tuple[Index | None, str]] = field(default_factory=dict)
     """What the dump.json of each folder says, and why it says nothing."""
 
@@ -117,8 +123,13 @@ def natural(text: str) -> tuple[tuple[int, int, str], ...]:
     return tuple(part for part, given in zip(ordered, parts, strict=True) if given)
 
 
-def folder_of(path: str | os.PathLike[str]) -> Folder:
+def folder_of(path: str | os.PathLike[str], like: Folder | None = None) -> Folder:
     """Return the arrays of a folder, or of one file with several.
+
+    Args:
+        path: of the folder or file.
+        like: a folder that this one is compared with: what counts processes or calls goes by the
+            name that it has there, if it is the only one in its folder here and there.
 
     Raises:
         FileNotFoundError: there is nothing.
@@ -129,7 +140,7 @@ def folder_of(path: str | os.PathLike[str]) -> Folder:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), root)
     result = Folder(root)
     if os.path.isdir(root):
-        for folder, shown, files in _walk(root, result.passed_over):
+        for folder, shown, files in _walk(result, like):
             _add_folder(result, folder, shown, files)
     else:
         made = _entries_of_file(root, "", "")
@@ -142,9 +153,10 @@ def folder_of(path: str | os.PathLike[str]) -> Folder:
     return result
 
 
-def _walk(root: str, passed_over: list[str]) -> Iterator[tuple[str, str, list[str]]]:
+def _walk(result: Folder, like: Folder | None) -> Iterator[tuple[str, str, list[str]]]:
     """Each folder, the name it goes by, and its files; links are followed, but not round."""
-    waiting: list[tuple[str, str, tuple[tuple[int, int], ...]]] = [(root, "", ())]
+    waiting: list[tuple[str, str, tuple[tuple[int, int], ...]]] = [(result.path, "", ())]
+    links = 0
     while waiting:
         folder, shown, above = waiting.pop()
         try:
@@ -154,20 +166,36 @@ def _walk(root: str, passed_over: list[str]) -> Iterator[tuple[str, str, list[st
             raise FileError(folder, f"cannot be listed: {error.strerror}") from error
         here = (status.st_dev, status.st_ino)
         if here in above:
-            passed_over.append(printable(f"{shown} (a link to a folder that it is in)"))
+            result.passed_over.append(printable(f"{shown} (a link to a folder that it is in)"))
             continue
         inner = [name for name in names if os.path.isdir(os.path.join(folder, name))]
+        links += sum(os.path.islink(os.path.join(folder, name)) for name in inner)
+        if links > _MOST_LINKS:
+            raise FileError(result.path, "has too many links to folders: remove them")
         folders = set(inner)
         yield folder, shown, [name for name in names if name not in folders]
-        for name in reversed(inner):
-            below = joined(shown, _name_of_folder(name, inner))
-            waiting.append((os.path.join(folder, name), below, (*above, here)))
+        known = _names_of_folders(inner, None if like is None else like.folders.get(shown, []))
+        result.folders[shown] = known
+        for name, given in zip(reversed(inner), reversed(known), strict=True):
+            waiting.append((os.path.join(folder, name), joined(shown, given), (*above, here)))
 
 
-def _name_of_folder(name: str, beside: list[str]) -> str:
-    """The name of a folder in both runs: msprobe's has the number of the process."""
-    processes = [other for other in beside if _PROCESS.fullmatch(other)]
-    return "proc" if processes == [name] else name
+def _names_of_folders(inner: list[str], there: list[str] | None) -> list[str]:
+    """The names of folders in both runs: of what counts, where it is one alone, the other's."""
+    ours, theirs = (_alone(names) for names in (inner, there or []))
+    names = {name: theirs[kind] for kind, name in ours.items() if kind in theirs}
+    if "proc" in ours and "proc" not in theirs and re.fullmatch(r"proc\d+", ours["proc"]):
+        names[ours["proc"]] = "proc"
+    return [given if (given := names.get(name, name)) not in inner else name for name in inner]
+
+
+def _alone(names: list[str]) -> dict[str, str]:
+    """The names that count something, by what they count, where there is one only."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        if match := _COUNTER.fullmatch(name):
+            found.setdefault("proc" if match[1] in _PROCESSES else match[1], []).append(name)
+    return {kind: some[0] for kind, some in found.items() if len(some) == 1}
 
 
 def _add_folder(result: Folder, folder: str, shown: str, files: list[str]) -> None:
@@ -178,21 +206,23 @@ def _add_folder(result: Folder, folder: str, shown: str, files: list[str]) -> No
         result.indexes[home] = _index(home)
     index, fault = result.indexes[home]
     entries: list[Entry] = []
-    taken: set[str] = set()
+    names, taken = {*files}, set[str]()
     for file in files:
         if os.path.splitext(file)[1].lower() in SUFFIXES:
             made = _entries_of_file(os.path.join(folder, file), shown, name)
-            said, sidecar = _sidecar(folder, file, files)
-            taken |= sidecar
-            entries += [replace(entry, said=said) for entry in made]
+            said, wrong, beside = _sidecar(folder, file, names)
+            taken.add(beside)
+            entries += [replace(e, said=said, fault=e.fault or wrong) for e in made]
     taken |= {os.path.basename(entry.path) for entry in entries}
-    taken |= set() if data or index is None else {INDEX, PARENTS}
+    whys = {INDEX: fault, PARENTS: "" if index is None else index.fault}
+    taken |= set() if data or index is None else {file for file in whys if not whys[file]}
     for file in (file for file in files if file not in taken):
-        why = f" ({fault})" if file == INDEX and fault else ""
+        why = f" ({whys[file]})" if not data and whys.get(file) else ""
         result.passed_over.append(printable(joined(shown, file)) + why)
     if index is None:
-        names = [os.path.basename(entry.name) for entry in entries if entry.key is None]
-        calls: Mapping[str, Call] = calls_of(names)
+        calls: Mapping[str, Call] = calls_of(
+            [os.path.basename(entry.name) for entry in entries if entry.key is None]
+        )
     else:
         calls, there = index.calls, {os.path.basename(entry.path) for entry in entries}
         has_data = os.path.isdir(os.path.join(folder, DATA_FOLDER))
@@ -201,17 +231,17 @@ def _add_folder(result: Folder, folder: str, shown: str, files: list[str]) -> No
             entry = _lost(file, folder, shown, name)
             result.entries.append(_placed(entry, name, expected[file]))
     listed = {} if index is None else index.listed
-    result.calls |= {joined(name, key): call for key, call in calls.items()}
+    result.calls |= {printable(joined(name, key)): call for key, call in calls.items()}
     result.entries += [_placed(e, name, listed.get(os.path.basename(e.path))) for e in entries]
 
 
 def _index(folder: str) -> tuple[Index | None, str]:
-    if not os.path.isfile(os.path.join(folder, INDEX)):
-        return None, ""
     try:
         found = index_of(folder)
-    except ValueError as error:
-        return None, str(error)
+    except FileNotFoundError:
+        return None, ""
+    except FileError as error:
+        return None, error.what
     return found, "" if found is not None else "is none of msprobe's"
 
 
@@ -253,19 +283,23 @@ def _entries_of_file(path: str, shown: str, folder: str) -> list[Entry]:
     ]
 
 
-def _sidecar(folder: str, file: str, files: list[str]) -> tuple[_Like, set[str]]:
-    """The dtype and shape that lie beside a raw file, and the name of their file."""
+def _sidecar(folder: str, file: str, files: Collection[str]) -> tuple[_Like, str | None, str]:
+    """The dtype and shape that lie beside a raw file, their fault, and their file's name."""
     for beside in (f"{file}.json", f"{stem_of(file)}.json"):
         if not file.lower().endswith(".bin") or beside not in files:
             continue
         try:
-            with open(os.path.join(folder, beside), encoding="utf-8") as opened:
-                said = json.load(opened)
-            dtype, shape = said["dtype"], tuple(int(n) for n in said["shape"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            said = json_in(os.path.join(folder, beside))
+        except FileError as error:
+            return (None, None), f"{beside} beside it {error.what}", beside
+        if not isinstance(said, dict) or "dtype" not in said or "shape" not in said:
             continue
-        return (str(dtype).removeprefix("torch."), shape), {beside}
-    return (None, None), set()
+        dtype, shape = said["dtype"], axes_of(said["shape"])
+        if not isinstance(dtype, str) or shape is None:
+            what = "a dtype's name, and a shape as a list of whole numbers from 0 on"
+            return (None, None), f"{beside} beside it has not {what}", beside
+        return (dtype.removeprefix("torch."), shape), None, beside
+    return (None, None), None, ""
 
 
 def _placed(entry: Entry, folder: str, listed: Listed | None) -> Entry:
@@ -274,18 +308,18 @@ def _placed(entry: Entry, folder: str, listed: Listed | None) -> Entry:
         return replace(
             entry,
             order=(natural(folder), 0, listed.place, entry.order[2:]),
-            call=joined(folder, listed.call),
+            call=printable(joined(folder, listed.call)),
             is_input=listed.is_input,
             said=(entry.said[0] or listed.dtype, entry.said[1] or listed.shape),
         )
     said = said_by(os.path.basename(entry.name))
     if said is None or (said[1] == "output" and not said[2].isdecimal()):
         return entry
-    return replace(entry, call=joined(folder, said[0]), is_input=said[1] != "output")
+    return replace(entry, call=printable(joined(folder, said[0])), is_input=said[1] != "output")
 
 
 def _lost(file: str, folder: str, shown: str, name: str) -> Entry:
     """An array that dump.json lists and that is not there."""
     path, inside = os.path.join(folder, os.path.basename(file)), printable(joined(shown, file))
     fault = f"is listed in {INDEX}, but is not there"
-    return Entry(joined(name, stem_of(file)), path, inside, fault=fault)
+    return Entry(printable(joined(name, stem_of(file))), path, inside, fault=fault)

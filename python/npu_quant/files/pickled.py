@@ -5,6 +5,10 @@ names. `pickletools` tells the operations apart; the machine here knows the few 
 containers and tensors need, looks nothing up, calls nothing, and makes of the names in `ALLOWED`
 inert descriptions; any other name is refused. Each operation takes memory in proportion to its own
 bytes, so a pickle cannot make much out of little.
+
+The names are those that torch.load(weights_only=True) has by itself (torch's
+_weights_only_unpickler.py) and torch_npu's. What it makes of them that is no tensor, such as
+torch.Size, is described by what it is made of, and a tensor that is no plain array by the reason.
 """
 
 from __future__ import annotations
@@ -15,29 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._text import clean
-
-STORAGES = {
-    "torch.FloatStorage": "float32",
-    "torch.DoubleStorage": "float64",
-    "torch.HalfStorage": "float16",
-    "torch.BFloat16Storage": "bfloat16",
-    "torch.CharStorage": "int8",
-    "torch.ByteStorage": "uint8",
-    "torch.ShortStorage": "int16",
-    "torch.IntStorage": "int32",
-    "torch.LongStorage": "int64",
-    "torch.BoolStorage": "bool",
-    "torch.storage.UntypedStorage": "",
-    "torch.storage.TypedStorage": "",
-}
-"""Names of storages, with the dtype they have; bytes or unknown: none."""
-
-_FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float4_e2m1fn_x2")
-_INTEGERS = tuple(f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64))
-DTYPES = {
-    f"torch.{name}": name
-    for name in ("float16", "bfloat16", "float32", "float64", "bool", *_INTEGERS, *_FLOAT8)
-}
+from .torch_names import DTYPES, STORAGES, UNREAD
 
 
 @dataclass(frozen=True)
@@ -61,17 +43,27 @@ class StorageView:
 
 
 @dataclass(frozen=True)
+class Unread:
+    """A tensor that is not read, and why."""
+
+    why: str
+
+
+@dataclass(frozen=True)
 class _Name:
     """A name that stands in the pickle, and is no more than a name."""
 
     text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class RefusedError(Exception):
     """A pickle is malformed, or asks for what is refused."""
 
 
-def _view(args: tuple[Any, ...], dtype: object) -> StorageView:
+def _view(args: tuple[Any, ...], dtype: object) -> StorageView | Unread:
     """A tensor of a storage, an offset, a size and strides, the first of `args`."""
     storage, offset, size, stride = args[:4]
     if not isinstance(storage, Storage) or not isinstance(dtype, str) or not dtype:
@@ -80,6 +72,8 @@ def _view(args: tuple[Any, ...], dtype: object) -> StorageView:
         raise RefusedError("its pickle has a tensor of a malformed shape")
     if len(size) != len(stride):
         raise RefusedError("its pickle has a tensor of a malformed shape")
+    if dtype in UNREAD:
+        return Unread(f"has a tensor of {dtype}, which is not one of numbers that are compared")
     return StorageView(storage, dtype, offset, size, stride)
 
 
@@ -87,16 +81,15 @@ def _counts(numbers: object) -> bool:
     return isinstance(numbers, tuple) and all(type(n) is int and 0 <= n < 1 << 63 for n in numbers)
 
 
-def _check_metadata(args: tuple[Any, ...]) -> None:
-    """Refuse a tensor yet to be negated or conjugated; its format on the NPU does not matter."""
+def _unresolved(args: tuple[Any, ...]) -> Unread | None:
+    """Why a tensor yet to be negated or conjugated is not read; its format does not matter."""
     metadata = args[0] if args else None
     if not isinstance(metadata, (dict, type(None))):
         raise RefusedError("its pickle has a tensor with malformed metadata")
     for bit, name in ("neg", "negative"), ("conj", "conjugate"):
         if metadata and metadata.get(bit):
-            raise RefusedError(
-                f"it has a tensor whose {name} bit is set: torch.save x.resolve_{bit}()"
-            )
+            return Unread(f"has a tensor whose {name} bit is set: torch.save x.resolve_{bit}()")
+    return None
 
 
 def _rebuild_v2(args: tuple[Any, ...]) -> object:
@@ -104,37 +97,98 @@ def _rebuild_v2(args: tuple[Any, ...]) -> object:
 
     torch_npu: the same, with the format it had on the NPU last; the storage is plain.
     """
-    _check_metadata(args[6:])
-    return _view(args, getattr(args[0], "dtype", None))
+    return _unresolved(args[6:]) or _view(args, getattr(args[0], "dtype", None))
 
 
 def _rebuild_v3(args: tuple[Any, ...]) -> object:
     """torch: as before, with the dtype ahead of the metadata."""
-    _check_metadata(args[7:])
-    return _view(args, DTYPES.get(args[6].text) if isinstance(args[6], _Name) else None)
+    dtype = DTYPES.get(args[6].text) if isinstance(args[6], _Name) else None
+    return _unresolved(args[7:]) or _view(args, dtype)
 
 
 def _rebuild_parameter(args: tuple[Any, ...]) -> object:
-    """torch: the tensor, requires_grad, hooks."""
-    if not isinstance(args[0], StorageView):
+    """torch: the tensor, requires_grad, hooks, with attributes these."""
+    if not isinstance(args[0], (StorageView, Unread)):
         raise RefusedError("its pickle has a parameter that is not a tensor")
     return args[0]
 
 
-_CALLS: dict[str, tuple[tuple[int, ...], Callable[[tuple[Any, ...]], object]]] = {
+def _rebuild_from_type(args: tuple[Any, ...]) -> object:
+    """torch: a function of those here, the class, its arguments, attributes."""
+    return _made(args[0], args[2])
+
+
+def _unread(kind: str) -> tuple[None, Callable[[tuple[Any, ...]], object]]:
+    return None, lambda args: Unread(f"has {kind}, which is no plain array")
+
+
+_CALLS: dict[str, tuple[tuple[int, ...] | None, Callable[[tuple[Any, ...]], object]]] = {
+    "torch._utils._rebuild_tensor": (
+        (4,),
+        lambda args: _view(args, getattr(args[0], "dtype", None)),
+    ),
     "torch._utils._rebuild_tensor_v2": ((6, 7), _rebuild_v2),
     "torch._utils._rebuild_tensor_v3": ((7, 8), _rebuild_v3),
     "torch._utils._rebuild_parameter": ((3,), _rebuild_parameter),
+    "torch._utils._rebuild_parameter_with_state": ((4,), _rebuild_parameter),
+    "torch._tensor._rebuild_from_type_v2": ((4,), _rebuild_from_type),
+    "torch._utils._rebuild_sparse_tensor": _unread("a sparse tensor"),
+    "torch._utils._rebuild_qtensor": _unread("a tensor that torch quantized"),
+    "torch._utils._rebuild_nested_tensor": _unread("a nested tensor"),
+    "torch._utils._rebuild_meta_tensor_no_storage": _unread("a tensor of the device meta"),
+    "torch._utils._rebuild_wrapper_subclass": _unread("a tensor of a class of its own"),
+    "torch._utils._rebuild_device_tensor_from_numpy": _unread("a tensor of another device"),
+    "torch._utils._rebuild_device_tensor_from_cpu_tensor": _unread("a tensor of another device"),
     "torch_npu.utils.storage._rebuild_npu_tensor": ((7,), lambda args: _rebuild_v2(args[:6])),
     "collections.OrderedDict": ((0,), lambda args: {}),
+    "_codecs.encode": ((2,), lambda args: args[0]),  # bytes, as protocol 2 has them
+    **dict.fromkeys(
+        (
+            *("torch.Size", "torch.device", "torch.serialization._get_layout"),
+            *("collections.Counter", "builtins.bytearray", "builtins.set", "builtins.complex"),
+        ),
+        (None, lambda args: args),
+    ),
 }
-"""What may be called: the counts of arguments, and what describes the result."""
+"""What may be called: the counts of arguments, any if None, and what describes the result."""
 
-ALLOWED = frozenset(_CALLS) | frozenset(STORAGES) | frozenset(DTYPES)
+_OTHER_NAMES = frozenset(
+    f"torch.{name}"
+    for name in (
+        *("Tensor", "nn.parameter.Parameter", "nn.parameter.Buffer"),
+        *("per_tensor_affine", "per_tensor_symmetric", "per_channel_affine"),
+        *("per_channel_symmetric", "per_channel_affine_float_qparams"),
+    )
+)
+ALLOWED = frozenset(_CALLS) | frozenset(STORAGES) | frozenset(DTYPES) | _OTHER_NAMES
 """The names a pickle may have; whoever adds one adds what is made of it."""
 
 WAY_OUT = "; save tensors only, as torch.save({'x': x}, path)"
-"""What to do about torch.Size, torch.device, NumPy's scalars, sets, whole modules and the like."""
+"""What to do about NumPy's scalars, whole modules and whatever else torch.load refuses."""
+
+
+def _made(target: object, args: object) -> object:
+    """What describes the result of a call."""
+    text = target.text if isinstance(target, _Name) else ""
+    counts, made = _CALLS.get(text, ((), None))
+    is_usual = isinstance(args, tuple) and (counts is None or len(args) in counts)
+    if made is None or not isinstance(args, tuple) or not is_usual:
+        what = text or f"what is a {type(target).__name__}"
+        raise RefusedError(f"refused: its pickle calls {what} in an unusual way{WAY_OUT}")
+    return made(args)
+
+
+def _is_key(value: object) -> bool:
+    """Whether a dict may have it; hashing what nests deeply would overflow the C stack."""
+    waiting, room = [value], 1000
+    while waiting:
+        one = waiting.pop()
+        room -= len(one) if isinstance(one, (str, bytes, tuple)) and one is not value else 1
+        if not isinstance(one, (str, int, float, bytes, type(None), _Name, tuple)) or room < 0:
+            return False
+        if isinstance(one, tuple):
+            waiting += one[: room + 1]
+    return True
 
 
 def describe(data: bytes, limit: int) -> tuple[Any, int]:
@@ -217,8 +271,7 @@ class _Machine:
     def set_items(self, items: list[Any]) -> None:
         target = self._top(dict)
         for key in items[::2]:
-            # Hashing what nests deeply, such as a tuple, would overflow the C stack.
-            if not isinstance(key, (str, int, float, bytes, type(None))):
+            if not _is_key(key):
                 raise RefusedError(f"its pickle has a key of type {type(key).__name__} in a dict")
         target.update(zip(items[::2], items[1::2], strict=True))
 
@@ -234,10 +287,11 @@ class _Machine:
 
     def name(self, module_and_name: str) -> None:
         module, _, name = module_and_name.rpartition(" ")
-        if f"{module}.{name}" not in ALLOWED:
+        known = f"{'builtins' if module == '__builtin__' else module}.{name}"
+        if known not in ALLOWED:
             asked = clean(f"{module}.{name}", 80)
             raise RefusedError(f"refused: the file asks for {asked}{WAY_OUT}")
-        self._stack.append(_Name(f"{module}.{name}"))
+        self._stack.append(_Name(known))
 
     def name_on_stack(self) -> None:
         module, name = self.pop_some(2)
@@ -247,12 +301,7 @@ class _Machine:
 
     def call(self) -> None:
         target, args = self.pop_some(2)
-        text = target.text if isinstance(target, _Name) else ""
-        counts, made = _CALLS.get(text, ((), None))
-        if made is None or not isinstance(args, tuple) or len(args) not in counts:
-            what = text or f"what is a {type(target).__name__}"
-            raise RefusedError(f"refused: its pickle calls {what} in an unusual way{WAY_OUT}")
-        self._stack.append(made(args))
+        self._stack.append(_made(target, args))
 
     def build(self) -> None:
         self.pop()  # attributes, such as a state_dict's _metadata
@@ -273,6 +322,7 @@ _Operation = Callable[[_Machine, Any], object]
 _PUSHED = (
     *("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT", "NONE"),
     *("BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8"),
+    "SHORT_BINSTRING",
 )
 _OPERATIONS: dict[str, _Operation] = {
     **dict.fromkeys(_PUSHED, _Machine.push),
@@ -298,6 +348,7 @@ _OPERATIONS: dict[str, _Operation] = {
     "SETITEMS": lambda machine, _: machine.set_items(machine.pop_to_mark()),
     "STACK_GLOBAL": lambda machine, _: machine.name_on_stack(),
     "REDUCE": lambda machine, _: machine.call(),
+    "NEWOBJ": lambda machine, _: machine.call(),
     "BUILD": lambda machine, _: machine.build(),
     "BINPERSID": lambda machine, _: machine.refer(),
 }

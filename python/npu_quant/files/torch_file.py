@@ -13,7 +13,7 @@ import numpy as np
 
 from .._text import clean
 from .common import Arrays, FileError, Stored, check_shape, shown, take
-from .pickled import RefusedError, StorageView, describe
+from .pickled import RefusedError, StorageView, Unread, describe
 from .zipped import Archive, region
 
 PICKLE = "/data.pkl"
@@ -48,6 +48,8 @@ def arrays(archive: Archive) -> Arrays:
         if tensor is None:
             name = clean(key, 60)
             raise file.fault(f"has several tensors called {name}: save them under other keys")
+        if isinstance(tensor, Unread):
+            raise file.fault(tensor.why)
         name = f"{folder}data/{tensor.storage.key}"
         if name not in members:
             raise file.fault(f"lacks the storage {clean(tensor.storage.key, 60)}")
@@ -71,12 +73,12 @@ def _big_endian(archive: Archive, name: str) -> bool:
     return order == b"big"
 
 
-def _tensors(archive: Archive, name: str) -> dict[str, StorageView | None]:
+def _tensors(archive: Archive, name: str) -> dict[str, StorageView | Unread | None]:
     """Return the tensors that a pickle describes, by key; None where several have one key."""
     file = archive.file
     try:
         root, operations = describe(_whole(archive, name, MAX_PICKLE), 1_000_000 + file.size // 8)
-        found: dict[str, StorageView | None] = {}
+        found: dict[str, StorageView | Unread | None] = {}
         _collect(root, found, 10 * operations + 1000)
     except RefusedError as error:
         raise file.fault(str(error)) from error
@@ -87,7 +89,7 @@ def _tensors(archive: Archive, name: str) -> dict[str, StorageView | None]:
     return found
 
 
-def _collect(root: Any, found: dict[str, StorageView | None], limit: int) -> None:
+def _collect(root: Any, found: dict[str, StorageView | Unread | None], limit: int) -> None:
     """Put the tensors under `root` into `found`.
 
     Containers may hold each other many times over, or themselves: at most `limit` are visited.
@@ -98,14 +100,14 @@ def _collect(root: Any, found: dict[str, StorageView | None], limit: int) -> Non
         limit -= 1
         if limit < 0 or depth > MAX_DEPTH or len(key) > MAX_KEY:
             raise RefusedError("its pickle nests too deeply")
-        if isinstance(item, StorageView):
+        if isinstance(item, (StorageView, Unread)):
             found[key] = None if key in found else item
         elif isinstance(item, (dict, list, tuple)):
             pairs = item.items() if isinstance(item, dict) else enumerate(item)
             inner = [
                 (value, f"{key}.{name}" if depth else str(name), depth + 1)
                 for name, value in pairs
-                if isinstance(value, (StorageView, dict, list, tuple))
+                if isinstance(value, (StorageView, Unread, dict, list, tuple))
             ]
             waiting += reversed(inner)
 

@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,9 +46,10 @@ def write(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
         OSError: it cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}-{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}-{uuid4().hex}.tmp")
     try:
-        with zipfile.ZipFile(temporary, "w") as archive:
+        # It must be new: a link of that name would be followed.
+        with open(temporary, "xb") as file, zipfile.ZipFile(file, "w") as archive:
             for name, array in arrays.items():
                 _write_member(archive, name, np.asarray(array, order="C"))
         os.replace(temporary, path)

@@ -67,8 +67,9 @@ def compare_folders(
     The folders that msprobe (Ascend mstt) writes for its tasks tensor and statistics are
     understood, for torch and MindSpore, at the levels L0, L1 and mix: ``dump.json``,
     ``construct.json``, ``dump_tensor_data/``, names such as
-    ``NPU.npu_dynamic_quant.0.forward.output.0``, and folders such as ``step0/rank0``; a process
-    without a rank is the same in both, whatever its number.
+    ``NPU.npu_dynamic_quant.0.forward.output.0``, and folders such as ``step0/rank0``. What counts
+    processes, steps or calls, as ``rank0`` and SGLang's ``dump_index=7`` do, does not keep apart
+    what is the only one in its folder on both sides.
 
     Nothing is passed over silently. An array without a partner fails the comparison, and so does
     one that cannot be read; a shape or dtype that differs is a row that fails.
@@ -212,7 +213,8 @@ def _paired(pass_: Pass, rules: Sequence[Rule], progress: Progress | None) -> Fo
 
 
 def _sides(*paths: str | os.PathLike[str]) -> tuple[Folder, Folder]:
-    actual, golden = (folder_of(path) for path in paths)
+    actual = folder_of(paths[0])
+    golden = folder_of(paths[1], actual)
     kinds = ["a folder" if os.path.isdir(side.path) else "a file" for side in (actual, golden)]
     if kinds[0] != kinds[1]:
         raise ParamError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,16 @@ from ..folder_results import Alone
 _Name = Callable[[Entry], str | None]
 # By the whole name first; then .npy goes with .pt, and the only array of a file with a file.
 _ROUNDS: tuple[_Name, ...] = (lambda e: e.file, lambda e: e.name, lambda e: e.alone)
+
+# What counts in the names of files: SGLang's dumper writes step=0___rank=0___dump_index=7___name=x,
+# msprobe the number of the call before or behind its direction.
+_CALLS = r"(?<![^_./-])dump_index=\d+|(?<=\.)\d+(?=\.(?:forward|backward)\.)"
+_CALLS += r"|(?<=\.forward\.)\d+(?=\.)|(?<=\.backward\.)\d+(?=\.)"
+_PROCESSES = r"|(?<![^_./-])(?:rank|pid)=\d+"
+_STEPS = r"|(?<![^_./-])(?:step|forward_pass_id)=\d+"
+_COUNTERS = tuple(
+    re.compile(pattern) for pattern in (_CALLS, _CALLS + _PROCESSES, _CALLS + _PROCESSES + _STEPS)
+)
 
 
 @dataclass(frozen=True)
@@ -39,9 +50,28 @@ def pairs_of(
             _check_single(key, ours[key], theirs[key])
             pair = Pair(ours[key][0], theirs[key][0])
             pairs[id(pair.actual)] = pair
-        taken = {id(e) for pair in pairs.values() for e in (pair.actual, pair.golden)}
-        left = tuple([e for e in side if id(e) not in taken] for side in left)  # type: ignore[assignment]
+        left = _left(pairs, *left)
+    for counter in _COUNTERS:
+        one, other = (_uncounted(side, counter) for side in (actual, golden))
+        waiting = {id(entry) for side in left for entry in side}
+        for key in one.keys() & other.keys():
+            if {id(one[key]), id(other[key])} <= waiting:
+                pairs[id(one[key])] = Pair(one[key], other[key])
+        left = _left(pairs, *left)
     return [pairs[id(e)] for e in actual if id(e) in pairs], *left
+
+
+def _left(pairs: dict[int, Pair], *sides: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
+    """What is in no pair."""
+    taken = {id(e) for pair in pairs.values() for e in (pair.actual, pair.golden)}
+    actual, golden = ([e for e in side if id(e) not in taken] for side in sides)
+    return actual, golden
+
+
+def _uncounted(entries: Sequence[Entry], counter: re.Pattern[str]) -> dict[str, Entry]:
+    """Arrays by their names without what counts, where there is no other of such a name."""
+    found = _by_name(entries, lambda e: counter.sub("", e.alone or e.name))
+    return {name: some[0] for name, some in found.items() if len(some) == 1}
 
 
 def _by_name(entries: Sequence[Entry], name: _Name) -> dict[str, list[Entry]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -14,7 +13,9 @@ import numpy as np
 
 from ... import ops
 from ...errors import ParamError
+from ...files.common import FileError
 from ...files.dumps import Call, Dumped
+from ...files.small import json_in
 from .inputs import parameters_of
 from .model import Model
 from .registry import name_of, operator_of, outputs_of
@@ -77,11 +78,12 @@ def rules_of(
 
 
 def _read(path: str | os.PathLike[str]) -> Any:
-    with open(path, encoding="utf-8") as file:
-        try:
-            return json.load(file)
-        except (ValueError, RecursionError) as error:
-            raise ParamError(f"{os.fsdecode(path)} is not JSON: {error}") from error
+    try:
+        return json_in(path)
+    except FileError as error:
+        if isinstance(error.__cause__, OSError):
+            raise error.__cause__ from None
+        raise ParamError(f"{os.fsdecode(path)} {error.what}") from error
 
 
 def _rule(pattern: str, value: Any) -> Rule:
