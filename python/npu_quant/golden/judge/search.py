@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from ..measure.differing import differ
 from ..operators.formula import Formula, named
-from ..operators.model import Model
+from ..operators.model import Flat, Model
 from ..results import VariantMatch
-from .profiles import PROFILES, called
-from .trial import Actual, Array, Counts, Trial, Work, counted, exact_everywhere
+from .profiles import PROFILES, called_exactly
+from .trial import AT_ONCE, Actual, Array, Counts, Trial, Work, counted, exact_everywhere
 
 WIDTH = 4
 """How many formulas are varied at a time."""
@@ -87,12 +87,15 @@ class Search:
             assert actual is not None
             if other is None or not actual.size or other.size != actual.size:
                 continue
-            ours, theirs = (np.ascontiguousarray(side).reshape(-1) for side in (actual, other))
             begins, ends = np.array([piece.spans[i] for piece in self._pieces]).T
-            some = begins < ends
-            # Each piece begins where the one before ends.
-            counts = np.add.reduceat(differ(ours, theirs), begins[some], dtype=np.int64)
-            share[some] = counts / actual.size
+            some = np.flatnonzero(begins < ends)
+            at = [Flat(side) for side in (actual, other)]
+            # Each piece begins where the one before ends. Some are read at a time, to hold few bytes.
+            for few in np.split(some, np.flatnonzero(np.diff(begins[some] // AT_ONCE)) + 1):
+                first, last = begins[few[0]], ends[few[-1]]
+                differing = differ(*(side.read(first, last) for side in at))
+                counts = np.add.reduceat(differing, begins[few] - first, dtype=np.int64)
+                share[few] = counts / actual.size
         return shares
 
     def differing(self, formula: Formula) -> Counts:
@@ -247,7 +250,7 @@ def explanations(
     if up_to_ties and not exact and not search.near:
         search.pairs()
         exact = exact_everywhere(actual, search.exact())
-    found = [trial for trial in called(actual) if not trial.left.any()] + exact
+    found = called_exactly(actual) + exact
     if not found and up_to_ties:
         near = list({f.key: f for f in [*search.near, *asked]}.values())
         found = _nearest(counted(actual, near, model.parts()), actual, model)

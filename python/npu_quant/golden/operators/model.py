@@ -298,6 +298,7 @@ class Model(abc.ABC):
             if before is not None:
                 place = index[at] - part.spans[output][0]
                 value[at], magnitude[at] = (some[place] for some in before)
+            part.forget()
         return value, magnitude
 
     def _parts_with(self, output: int, index: Places) -> Iterator[tuple[Part, Places]]:
