@@ -9,9 +9,9 @@ the other side. Profiles of devices and other operators are no paths: they are c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,14 +59,17 @@ class Search:
         """The keys of those that need not be tried once more."""
         self.near: list[Formula] = []
         """Those that explain most of the sample up to ties, the fewest steps first."""
-        self._choose(model.golden())
+        self._choose(None)
         form = model.form
         self._steps = form.steps_for(model)
         self._go_on([form.reference], list(form.listed(model)))
 
-    def _choose(self, outputs: Sequence[Array | None]) -> None:
-        """Take small parts into the sample: some where most differs from outputs, some others."""
-        counts = self._shares(outputs)
+    def _choose(self, formula: Formula | None) -> None:
+        """Take small parts into the sample: some where most differs from a formula, some others.
+
+        None stands for the golden.
+        """
+        counts = self._shares(formula)
         order, few = np.argsort(-counts.sum(axis=0), kind="stable"), PIECES[0]
         sizes = self.actual.sizes[:, None]
         while few < PIECES[1] and (counts * sizes)[:, order[:few]].sum() < ENOUGH:
@@ -79,24 +82,39 @@ class Search:
         self.sampled: Counts = np.array([sum(w.elements[i].size for w in works) for i in given])
         """How many elements of each output are in the sample."""
 
-    def _shares(self, outputs: Sequence[Array | None]) -> NDArray[np.float64]:
-        """Return the share of each output's elements that differ and are in each piece."""
-        shares = np.zeros((len(self.actual.given), len(self._pieces)))
-        for share, i in zip(shares, self.actual.given, strict=True):
-            actual, other = self.actual.outputs[i], outputs[i]
-            assert actual is not None
-            if other is None or not actual.size or other.size != actual.size:
-                continue
-            begins, ends = np.array([piece.spans[i] for piece in self._pieces]).T
-            some = np.flatnonzero(begins < ends)
-            at = [Flat(side) for side in (actual, other)]
-            # Each piece begins where the one before ends. Some are read at a time, to hold few bytes.
-            for few in np.split(some, np.flatnonzero(np.diff(begins[some] // AT_ONCE)) + 1):
-                first, last = begins[few[0]], ends[few[-1]]
-                differing = differ(*(side.read(first, last) for side in at))
-                counts = np.add.reduceat(differing, begins[few] - first, dtype=np.int64)
-                share[few] = counts / actual.size
-        return shares
+    def _shares(self, formula: Formula | None) -> NDArray[np.float64]:
+        """Return the share of each output's elements that differ and are in each piece.
+
+        Args:
+            formula: what they differ from; None: the golden.
+        """
+        given = self.actual.given
+        shares = np.zeros((len(given), len(self._pieces)))
+        ends = [np.array([piece.spans[i][1] for piece in self._pieces]) for i in given]
+        for i, begin, made in self._made(formula):
+            at, actual = given.index(i), self.actual.read(i, begin, begin + made.size)
+            if actual.dtype == made.dtype and actual.size == made.size:
+                places = np.flatnonzero(differ(actual, made)) + begin
+                first, last = np.searchsorted(ends[at], [begin, begin + made.size])
+                counts = np.searchsorted(places, ends[at][first : last + 1])
+                shares[at, first : last + 1] += np.diff(counts, prepend=0)
+        return np.asarray(shares / np.maximum(self.actual.sizes, 1)[:, None])
+
+    def _made(self, formula: Formula | None) -> Iterator[tuple[int, int, Array]]:
+        """Yield what a formula, or the golden, has of an output, and where it begins; bit by bit."""
+        model, given = self.model, self.actual.given
+        if formula is None:
+            golden = [(i, Flat(g)) for i, g in enumerate(model.golden()) if g is not None]
+            for i, flat in (each for each in golden if each[0] in given):
+                for begin in range(0, flat.size, AT_ONCE):
+                    yield i, begin, flat.read(begin, begin + AT_ONCE)
+            return
+        for part in model.parts():
+            for i in given:
+                made = model.form.outputs[i].make(formula, part)
+                if made is not None:
+                    yield i, part.spans[i][0], made
+            part.forget()
 
     def differing(self, formula: Formula) -> Counts:
         """Count the elements of the sample that a formula has otherwise, by output."""
@@ -121,7 +139,7 @@ class Search:
         """Look where the best formula differs, too; tell whether that brought any nearer."""
         best = self.best
         known = sorted((formula for formula, _ in self.tried.values()), key=self.score)[:KNOWN]
-        self._choose(best.made_of(self.model))
+        self._choose(best)
         self.tried, self.near, self._seen = {}, [], set()
         self._go_on([self.model.form.reference, best], [*known, *self._varied([best])])
         return self.best.key != best.key
@@ -215,7 +233,6 @@ def _has_less(formula: Formula, found: Mapping[Any, Formula]) -> bool:
     return any(f.key in found for f in fewer)
 
 
-@np.errstate(all="ignore")
 def explanations(
     model: Model,
     outputs: Sequence[Array | None],
@@ -224,6 +241,27 @@ def explanations(
     up_to_ties: bool,
     far_fewer: bool = False,
 ) -> tuple[VariantMatch, ...]:
+    """Return the formulas of `explained`."""
+    return explained(model, outputs, name, up_to_ties=up_to_ties, far_fewer=far_fewer).matches
+
+
+class Explained(NamedTuple):
+    """What was found of formulas."""
+
+    matches: tuple[VariantMatch, ...] = ()
+    least_left: float = 1.0
+    """Which share of the differences the nearest formula leaves, in a sample."""
+
+
+@np.errstate(all="ignore")
+def explained(
+    model: Model,
+    outputs: Sequence[Array | None],
+    name: str | None = None,
+    *,
+    up_to_ties: bool,
+    far_fewer: bool = False,
+) -> Explained:
     """Return what explains outputs: byte for byte; else up to ties; else most of them.
 
     Args:
@@ -235,11 +273,11 @@ def explanations(
 
     Returns:
         Formulas that give every byte, benign ones first and then those of the fewest steps; or the
-        best that leaves some.
+        best that leaves some. And how near the nearest of all comes.
     """
     actual = Actual(model, outputs)
     if not actual.given or not actual.fits:
-        return ()
+        return Explained()
     search = Search(model, actual)
     asked = [] if name is None else [f for f in [named(model.form, name, model)] if f is not None]
     exact = exact_everywhere(actual, [*search.exact(), *asked])
@@ -260,7 +298,9 @@ def explanations(
     cited = {*PROFILES, *(formula.name for formula in model.form.cited)}
     found.sort(key=lambda t: (not t.variant.benign, _steps(t) * (t.variant.name not in cited)))
     names = [model.outputs[i] for i in actual.given]
-    return tuple(trial.match(names, model) for trial in found)
+    most = search.score(model.form.reference)
+    least_left = search.score(search.best) / most if most else 1.0
+    return Explained(tuple(trial.match(names, model) for trial in found), least_left)
 
 
 def _far_fewer(search: Search) -> list[Trial]:

@@ -44,9 +44,13 @@ class Actual:
 
     def of(self, part: Part, output: int) -> Array:
         """Return an output's elements of a part."""
+        return self.read(output, *part.spans[output])
+
+    def read(self, output: int, begin: int, end: int) -> Array:
+        """Return elements [begin, end) of an output."""
         flat = self._flats[output]
         assert flat is not None
-        return flat.read(*part.spans[output])
+        return flat.read(begin, end)
 
     def differing(self, other: Sequence[Array | None]) -> Counts:
         """Count the elements of each output that other ones have otherwise."""

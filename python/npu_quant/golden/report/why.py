@@ -49,7 +49,10 @@ def reason_of(comparison: ComparisonData) -> Reason:
         return Reason(some_of(comparison.outputs, _MOST_NAMED, lambda o: str(of_each(o))))
     failing = [o for o in in_order_of_cause(comparison) if not o.passed]
     reasons = [reason_of_output(comparison, o) for o in failing or [comparison.decisive]]
-    return min(reasons, key=lambda reason: reason.rank)
+    # A cause of the codes says what was done to rows, one of their scales what follows from it.
+    kinds = [o.kind for o in failing or [comparison.decisive]]
+    ranked = zip(reasons, kinds, strict=True)
+    return min(ranked, key=lambda each: (each[0].rank, each[1] in ("scale", "offset") and each[0].rank == 1))[0]
 
 
 def reason_of_output(comparison: ComparisonData, output: OutputComparison) -> Reason:
@@ -102,7 +105,7 @@ def _reasons(comparison: ComparisonData, output: OutputComparison) -> Iterator[R
     if found:
         counts = f"{words.count(found[0].held)} of {words.counted(found[0].of, 'difference')}"
     of = ", ".join(filter(None, [name, counts]))
-    for cause in output.causes:
+    for cause in (*output.causes, *output.notes):
         yield Reason(cause, of, 1)
     for variant in comparison.variants:
         if _is_near(variant, output, m):
@@ -196,6 +199,11 @@ def pair_text(output: OutputComparison, where: Where) -> str:
     index = [int(i) for i in np.unravel_index(where.worst, output.shape)]
     place = f"{words.index(index)} " if index else ""
     place += f"({where.worst_place}) " if where.worst_place else ""
+    if elements_of_output(output).carrier.kind == "b":
+        ours, theirs = (
+            str(bool(byte)) + (f" (byte {byte})" if byte > 1 else "") for byte in (actual, golden)
+        )
+        return f"{place}actual {ours}, golden {theirs}"
     if elements_of_output(output).is_even:
         return f"{place}actual {actual}, golden {golden}"
     text = f"{place}actual {words.number(actual)}, golden {words.number(golden)}"
