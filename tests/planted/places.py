@@ -75,7 +75,7 @@ OTHERS = (
 )
 EVERYWHERE: dict[str, tuple[Fault, str]] = {
     "all zeroed": (codes(zero), "actual is 0 everywhere: was it ever written?"),
-    "all rows moved": (codes(moved(1, 0)), OTHERS.format(255, 0, 1) + "and 253 more"),
+    "all rows moved": (codes(moved(1, 0)), "each row is the golden's row before it"),
     "one row everywhere": (codes(lambda a: a[5:6]), OTHERS.format(5, 5, 5) + "and 252 more"),
     "all columns moved": (codes(moved(3)), "actual is shifted right by 3 columns"),
     "all signs": (codes(negated), "the sign is flipped everywhere"),
@@ -123,7 +123,7 @@ KINDS = (
     *(kind for make in BY_OPERATOR for kind in of_factors(make)),
     exactly(large, "all zeroed", *EVERYWHERE["all zeroed"]),
     exactly(large, "all signs", *EVERYWHERE["all signs"]),
-    exactly(large, "all rows moved", codes(moved(1, 0)), "rows are in wrong places: 1 holds the golden's 0, 2 holds the golden's 1, 3 holds the golden's 2 and 4092 more"),
+    exactly(large, "all rows moved", codes(moved(1, 0)), "each row is the golden's row before it"),
     *(
         exactly(make, "axes swapped", axes_swapped, "the last two axes are swapped", "shape differs")
         for make in (int8, e4m3, hif8, two_int8, alone_e4m3, alone_hif8, two_batches, large)
@@ -139,7 +139,7 @@ KINDS = (
     exactly(two_int8, "factor of rows", numbers(by(0.9), ROWS), "a factor of about 0.9 in rows 100 to 227, before rounding"),
     exactly(int8, "all scales", scales(by(1.01)), "a factor of 1.01 (+1 %) everywhere", r"\(scale, 256 of 256 scales\)"),
     exactly(two_scales, "all scales", codes(by(1.01)), "a factor of 1.01 (+1 %) everywhere"),
-    exactly(int8, "scales of rows", scales(by(0.5), ROWS), "a factor of 0.5 (-50 %) in columns 100 to 227", r"scale: only in columns 100 to 227 \(128 of 128"),
+    exactly(int8, "scales of rows", scales(by(0.5), ROWS), "a factor of 0.5 (-50 %) in rows 100 to 227", r"scale: only in rows 100 to 227 \(128 of 128"),
     *(
         Kind(make, "another input's", lambda d, own=own: stale(np.s_[:])(own()), "^another input's result, or another order: cosine ")
         for make, own in ((int8, int8), (e4m3, e4m3), (two_int8, int8), (alone_e4m3, e4m3))
@@ -149,7 +149,7 @@ KINDS = (
     exactly(two_float32, "negated", codes(negated), "the sign is flipped everywhere"),
     exactly(two_float32, "0.5 added", codes(lambda a: a + np.float32(0.5)), "0.5 is added everywhere"),
     exactly(two_float32, "factor", codes(by(3)), "a factor of 3 (+200 %) everywhere"),
-    exactly(two_float32, "rows moved", codes(moved(2, 0)), OTHERS.format(254, 255, 0) + "and 253 more"),
+    exactly(two_float32, "rows moved", codes(moved(2, 0)), "each row is the golden's row 2 before it"),
     exactly(two_float32, "columns moved", codes(moved(2)), "actual is shifted right by 2 columns"),
     exactly(two_float32, "axes swapped", axes_swapped, "the last two axes are swapped"),
 )  # fmt: skip

@@ -1,8 +1,8 @@
 """What torch.save writes, read without torch: an archive of one pickle and the storages.
 
 The device a tensor was saved from, such as npu:0, does not matter. Sound files may lack sums, which
-are 0 then (`torch.serialization.set_crc32_options`, `skip_data`). The sums of storages, which may be
-large, are checked by `Stored.check_sum` alone, where arrays turn out to differ.
+are 0 then (`torch.serialization.set_crc32_options`, `skip_data`). The sum of a storage, which may
+be large, is checked by `Stored.check_sum`, where arrays turn out to differ.
 """
 
 from __future__ import annotations

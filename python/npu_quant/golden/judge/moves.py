@@ -22,6 +22,8 @@ _MOST_SEARCHED = 1 << 26
 _MOST_ROWS, _MOST_WIDTH = 1 << 12, 1 << 10
 _ROWS_AT_ONCE = 256
 _COLUMNS_LOOKED_AT = 64
+_MOST_REPEATED = 1 << 18
+"""Columns of a row, of which some rows are read whole."""
 _FEW_ROWS = 4
 """So many rows at least show a rule."""
 _WRONG_ROW = 10
@@ -104,19 +106,35 @@ def repeats(look: Look) -> Iterator[Guess]:
     """Write some columns twice, in the place of others."""
     part = look.part
     n, noun = part.layout.columns, look.axes[1]
+    if n > _MOST_REPEATED:
+        return
     probe = _probe(look)
     for size in (1 << i for i in range(int(n).bit_length() - 1)):
-        run = f"{size} {noun}s"
-        second = f"each second {run} repeat the {size} before" if size > 1 else ""
-        first = f"each first {run} of {2 * size} repeat the {size} behind" if size > 1 else ""
-        maps = (
-            (second or f"odd {noun}s repeat even ones", lambda i, s=size: i - s * (i // s % 2)),
-            (first or f"even {noun}s repeat odd ones", lambda i, s=size: i + s * (1 - i // s % 2)),
-            (f"each {run if size > 1 else noun} twice", lambda i, s=size: i // (2 * s) * s + i % s),
-        )
-        for text, origin in maps:
+        for text, origin in _doublings(size, noun):
             if probe(origin):
                 yield Guess(f"{text} {part.where}", _at(look, part.rows, origin(part.columns) % n))
+
+
+def _doublings(size: int, noun: str) -> list[tuple[str, Origin]]:
+    """Return how runs of columns may be there twice, in words and by where columns come from."""
+
+    def second(at: Index) -> Index:
+        return at - size * (at // size % 2)
+
+    def first(at: Index) -> Index:
+        return at + size * (1 - at // size % 2)
+
+    def stretched(at: Index) -> Index:
+        return at // (2 * size) * size + at % size
+
+    run = f"{size} {noun}s"
+    texts = (
+        f"each second {run} repeat the {size} before",
+        f"each first {run} repeat the {size} behind",
+    )
+    if size == 1:
+        run, texts = noun, (f"odd {noun}s repeat even ones", f"even {noun}s repeat odd ones")
+    return [(texts[0], second), (texts[1], first), (f"each {run} twice", stretched)]
 
 
 def _probe(look: Look) -> Callable[[Origin], bool]:
@@ -125,12 +143,12 @@ def _probe(look: Look) -> Callable[[Origin], bool]:
     fullest = np.argsort(-np.count_nonzero(look.wrong, axis=1), kind="stable")[:_NEEDLES]
     fullest.sort()
     wrong, actual = look.wrong[fullest], part.values[0][fullest]
-    columns = np.arange(min(n, 2 * int(part.columns[-1]) + 2)) if len(part.columns) else part.columns
-    golden = part.own.values(elements(part.golden, part.rows[fullest], columns))
+    golden = part.own.values(elements(part.golden, part.rows[fullest], np.arange(n)))
 
     def gives_most(origin: Origin) -> bool:
-        made = golden[:, np.minimum(origin(part.columns) % n, len(columns) - 1)]
-        return 2 * np.count_nonzero(wrong & look.alike(actual, made)) > np.count_nonzero(wrong)
+        made = golden[:, origin(part.columns) % n]
+        given = np.count_nonzero(wrong & look.alike(actual, made))
+        return bool(2 * given > np.count_nonzero(wrong))
 
     return gives_most
 
@@ -139,8 +157,8 @@ def _moved(look: Look, down: int, right: int) -> str:
     part = look.part
     row, column = look.axes
     if not down:
-        ways = ("up", "down") if column == "row" else ("left", "right")
-        return f"{part.subject} shifted {ways[right > 0]} by {_counted(abs(right), column)}"
+        way = ("up", "down") if column == "row" else ("left", "right")
+        return f"{part.subject} shifted {way[right > 0]} by {_counted(abs(right), column)}"
     if not right:
         ways = "down" if down > 0 else "up"
         return f"{part.subject} shifted {ways} by {_counted(abs(down), row)}"
@@ -251,7 +269,8 @@ def moved_rows(actual: Source, golden: Source, own: Elements, where: Where) -> I
     rule = None
     if len(moved) >= _FEW_ROWS:
         ends = int(every_wrong[0]), int(every_wrong[-1])
-        rule = _rule_of(*np.array(moved).T, where.axes[0], rows, ends)
+        at, origin = np.array(moved).T
+        rule = _rule_of(at, origin, where.axes[0], rows, ends)
     shown = ", ".join(f"{row} holds the golden's {origin}" for row, origin in moved[:3])
     more = f" and {len(moved) - 3} more" if len(moved) > 3 else ""
     yield rule or f"{where.axes[0]}s are in wrong places: {shown}{more}"
@@ -272,10 +291,11 @@ def _rule_of(at: Index, origin: Index, noun: str, rows: int, ends: tuple[int, in
     if len(steps) == 1 and steps != {1}:
         where = f"in {noun}s {every(steps.pop(), int(at[0]))} "
     down = (at - origin + rows // 2) % rows - rows // 2
-    by = abs(int(down[0]))
-    if np.all(down == down[0]):
+    usual = int(np.median(down))
+    by = abs(usual)
+    if by and np.count_nonzero(down != usual) * LEFT <= len(at):  # some rows are alike
         is_all = ends[0] <= by and ends[1] >= rows - 1 - by and 2 * len(at) > rows
-        way = "before it" if down[0] > 0 else "after it"
+        way = "before it" if usual > 0 else "after it"
         which = f"{noun} {way}" if by == 1 else f"{noun} {by} {way}"
         return f"{'' if is_all else where}each {noun} is the golden's {which}"
     if np.all(at + origin == sum(ends)):

@@ -101,9 +101,10 @@ def _digest(outputs: Outputs) -> bytes:
     digest = hashlib.blake2b()
     for output in outputs:
         digest.update(b"none" if output is None else f"{output.dtype}{output.shape}".encode())
-        for begin in range(0, 0 if output is None else output.size, AT_ONCE):
-            some = Flat(output).read(begin, begin + AT_ONCE)
-            digest.update(_with_one_nan(some).data)
+        flat = None if output is None else Flat(output)
+        for begin in range(0, 0 if flat is None else flat.size, AT_ONCE):
+            assert flat is not None
+            digest.update(_with_one_nan(flat.read(begin, begin + AT_ONCE)).data)
     return digest.digest()
 
 

@@ -101,7 +101,7 @@ class Search:
         return np.asarray(shares / np.maximum(self.actual.sizes, 1)[:, None])
 
     def _made(self, formula: Formula | None) -> Iterator[tuple[int, int, Array]]:
-        """Yield what a formula, or the golden, has of an output, and where it begins; bit by bit."""
+        """Yield pieces of what a formula, or the golden, has of each output: begin, elements."""
         model, given = self.model, self.actual.given
         if formula is None:
             golden = [(i, Flat(g)) for i, g in enumerate(model.golden()) if g is not None]

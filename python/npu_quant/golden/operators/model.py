@@ -19,7 +19,6 @@ from ..results import TieTest
 from .formula import Before, Form, Formula
 from .scale_grid import Grid, list_grid
 
-
 Array = NDArray[Any]
 Places = NDArray[np.int64]
 Float32 = NDArray[np.float32]
