@@ -16,7 +16,7 @@ import pytest
 from npu_quant import npu_dynamic_quant
 from npu_quant.golden import FileError, compare, compare_folders, load
 
-torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.needs("torch")
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((16, 64)).astype(np.float16)
 Y, SCALE = npu_dynamic_quant(X)
@@ -25,6 +25,8 @@ OF_DATA = "data/0 has a wrong CRC-32: it is damaged"
 
 
 def saved(path: Path, array: Any = Y, *, has_sums: bool = True) -> Path:
+    import torch
+
     torch.serialization.set_crc32_options(has_sums)
     try:
         torch.save(torch.from_numpy(array.copy()), path)
@@ -84,6 +86,8 @@ def test_an_input_of_the_operator(tmp_path: Path) -> None:
 
 
 def test_only_members_that_are_compared_count(tmp_path: Path) -> None:
+    import torch
+
     path = tmp_path / "two.pt"
     torch.save({"y": torch.from_numpy(Y.copy()), "scale": torch.from_numpy(SCALE.copy())}, path)
     flip(path, "data/1", 3)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..elements import Elements, Float64, Floats, Small, Whole
 from .look import FEW, FEW_FLOATS, LEFT, Guess, Look, is_varied
-from .moves import elsewhere, layouts, orders, repeats
+from .moves import dropped_bits, elsewhere, layouts, orders, repeats
 
 Guesses = Callable[[Look], Iterator[Guess]]
 
@@ -78,7 +78,7 @@ def flipped_here_and_there(look: Look) -> Iterator[Guess]:
         made = (np.ascontiguousarray(golden).view(mask.dtype) ^ mask).view(golden.dtype)
         are = "are" if text.startswith("bits") else "is"
         values = own.values(made)
-        yield Guess(f"{text} {are} flipped in single elements", values, look.wrong)
+        yield Guess(f"{text} {are} flipped in what differs", values, look.wrong)
 
 
 def _flipped(look: Look) -> tuple[NDArray[Any], str] | None:
@@ -88,11 +88,13 @@ def _flipped(look: Look) -> tuple[NDArray[Any], str] | None:
         return None
     unsigned = f"u{own.carrier.itemsize}"
     actual, golden = (np.ascontiguousarray(c[wrong]).view(unsigned) for c in look.part.codes)
-    masks, counts = np.unique(actual ^ golden, return_counts=True)
+    dropped = dropped_bits(own)  # floats may have other last bits
+    flipped = (actual ^ golden) >> dropped << dropped
+    masks, counts = np.unique(flipped, return_counts=True)
     mask, most = masks[counts.argmax()], counts.max()
-    _, of_each = np.unique(golden[actual ^ golden == mask], return_counts=True)
+    _, of_each = np.unique(golden[flipped == mask], return_counts=True)
     # If most were one code, they would be one code instead of another.
-    if (len(actual) - most) * LEFT > len(actual) or 2 * of_each.max() > most or len(of_each) < FEW:
+    if not mask or (len(actual) - most) * LEFT > len(actual) or 2 * of_each.max() > most or len(of_each) < FEW:
         return None
     width = 4 if own.name[:6] in ("int4", "float4") else 8 * own.carrier.itemsize
     which = [i for i in range(width) if int(mask) >> i & 1]

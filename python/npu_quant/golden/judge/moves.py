@@ -208,11 +208,17 @@ def _pieces(look: Look) -> list[tuple[int, int]]:
 def _keys(own: Elements, codes: NDArray[Any]) -> NDArray[Any]:
     """Return what elements are looked for by."""
     bits = np.ascontiguousarray(codes).view(f"u{codes.dtype.itemsize}")
-    if not isinstance(own, Floats):
+    dropped = dropped_bits(own)
+    if not dropped:
         return bits
-    drop = {2: 3, 4: 12, 8: 32}.get(own.carrier.itemsize, 0)
-    half, dropped = np.array([1 << (drop - 1), drop], bits.dtype)
-    return np.asarray((bits + half) >> dropped)
+    return np.asarray((bits + (dropped.dtype.type(1) << dropped - 1)) >> dropped)
+
+
+def dropped_bits(own: Elements) -> Any:
+    """Return how many last bits of floats rounding may change, as one of their bits' dtype."""
+    size = own.carrier.itemsize
+    drop = {2: 3, 4: 12, 8: 32}.get(size, 0) if isinstance(own, Floats) else 0
+    return np.dtype(f"u{size}").type(drop)
 
 
 def _find(hay: NDArray[Any], needle: NDArray[Any]) -> Index:

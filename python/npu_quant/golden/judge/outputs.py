@@ -142,14 +142,10 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     follows, numbers = _by_actual_scale(actual, golden, given, model, name)
     where = locate(actual, golden, measured, collected, worst, request.axis, own, by_ties=by_ties)
     seen = _only_the_worst(where, blank.shape) if collected is None else collected.seen()
-    main = next(side.shape for side in given.values() if side is not None)
-    grid = grid_of(name, golden.shape, model, main)
-    if grid is not None and where is not None:
-        again = rounding and Rounding(rounding.model, rounding.output)
-        where, seen = _in_the_input(where, seen, grid, pair, (own, again, steps))
-    if model is not None and is_scale and where is not None:
-        place = model.place_of(model.outputs.index(name), where.worst)
-        where = dataclasses.replace(where, worst_place=place)
+    if where is not None:
+        where = dataclasses.replace(where, worst_place=_worst_place(where, name, model))
+        grid = grid_of(name, golden.shape, model, _main_shape(given))
+        where, seen = _in_the_input(where, seen, grid, pair, (own, rounding, steps))
     return dataclasses.replace(
         blank,
         rung=rung,
@@ -165,10 +161,21 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     )
 
 
+def _worst_place(where: Where, name: str, model: Model | None) -> str:
+    """Say which part of the input the worst scale is for."""
+    number = -1 if model is None else model.outputs.index(name)
+    is_scale = model is not None and model.kinds[number] == "scale"
+    return model.place_of(number, where.worst) if model is not None and is_scale else ""
+
+
+def _main_shape(given: Outputs) -> tuple[int, ...]:
+    return next(side.shape for side in given.values() if side is not None)
+
+
 def _in_the_input(
     where: Where,
     seen: Seen,
-    grid: Grid,
+    grid: Grid | None,
     pair: Paired,
     by: tuple[Elements, Rounding | None, float],
 ) -> tuple[Where, Seen]:
@@ -177,16 +184,19 @@ def _in_the_input(
     Args:
         where: where they differ in their own array.
         seen: what was seen there.
-        grid: what they are of the input.
+        grid: what they are of the input; None where nothing else.
         pair: both arrays.
         by: what the elements stand for, and by what differences are explained.
     """
+    if grid is None:
+        return where, seen
     own, rounding, steps = by
     actual, golden = (grid.arranged(side) for side in pair[1:] if side is not None)
     other = where
     if golden is not pair[2]:
         measured = measure(actual, golden, own)
-        collected = _collected(actual, golden, own, measured, rounding, None, steps)
+        again = rounding and Rounding(rounding.model, rounding.output)
+        collected = _collected(actual, golden, own, measured, again, None, steps)
         found = locate(actual, golden, measured, collected, own=own, by_ties=True)
         assert found is not None
         other = found
