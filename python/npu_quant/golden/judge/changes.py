@@ -94,7 +94,12 @@ def _flipped(look: Look) -> tuple[NDArray[Any], str] | None:
     mask, most = masks[counts.argmax()], counts.max()
     _, of_each = np.unique(golden[flipped == mask], return_counts=True)
     # If most were one code, they would be one code instead of another.
-    if not mask or (len(actual) - most) * LEFT > len(actual) or 2 * of_each.max() > most or len(of_each) < FEW:
+    if (
+        not mask
+        or (len(actual) - most) * LEFT > len(actual)
+        or 2 * of_each.max() > most
+        or len(of_each) < FEW
+    ):
         return None
     width = 4 if own.name[:6] in ("int4", "float4") else 8 * own.carrier.itemsize
     which = [i for i in range(width) if int(mask) >> i & 1]
