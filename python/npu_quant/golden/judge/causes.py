@@ -70,6 +70,7 @@ def with_causes(
             for call in other_calls(model, of_scales=not are_right):
                 for case in cases:
                     case.look_at(call)
+                del call  # its outputs, before the next ones are made
         for case in cases:
             case.look_at_codes(outputs)
             case.look_at_others(pairs)

@@ -103,6 +103,8 @@ def _flipped(look: Look) -> tuple[NDArray[Any], str] | None:
         return None
     width = 4 if own.name[:6] in ("int4", "float4") else 8 * own.carrier.itemsize
     which = [i for i in range(width) if int(mask) >> i & 1]
+    if not which:  # of what is no code
+        return None
     noun = f"bits {', '.join(map(str, which))}" if len(which) > 1 else f"bit {which[0]}"
     return mask, f"{noun} (0x{int(mask) & ((1 << width) - 1):x})"
 

@@ -142,10 +142,9 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     follows, numbers = _by_actual_scale(actual, golden, given, model, name)
     where = locate(actual, golden, measured, collected, worst, request.axis, own, by_ties=by_ties)
     seen = _only_the_worst(where, blank.shape) if collected is None else collected.seen()
-    if where is not None:
-        where = dataclasses.replace(where, worst_place=_worst_place(where, name, model))
-        grid = grid_of(name, golden.shape, model, _main_shape(given))
-        where, seen = _in_the_input(where, seen, grid, pair, (own, rounding, steps))
+    grid = grid_of(name, golden.shape, model, _main_shape(given))
+    where = _with_worst_place(where, name, model)
+    where, seen = _in_the_input(where, seen, grid, pair, (own, rounding, steps))
     return dataclasses.replace(
         blank,
         rung=rung,
@@ -161,11 +160,12 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     )
 
 
-def _worst_place(where: Where, name: str, model: Model | None) -> str:
+def _with_worst_place(where: Where | None, name: str, model: Model | None) -> Where | None:
     """Say which part of the input the worst scale is for."""
     number = -1 if model is None else model.outputs.index(name)
-    is_scale = model is not None and model.kinds[number] == "scale"
-    return model.place_of(number, where.worst) if model is not None and is_scale else ""
+    if where is None or model is None or model.kinds[number] != "scale":
+        return where
+    return dataclasses.replace(where, worst_place=model.place_of(number, where.worst))
 
 
 def _main_shape(given: Outputs) -> tuple[int, ...]:
@@ -173,22 +173,22 @@ def _main_shape(given: Outputs) -> tuple[int, ...]:
 
 
 def _in_the_input(
-    where: Where,
+    where: Where | None,
     seen: Seen,
     grid: Grid | None,
     pair: Paired,
     by: tuple[Elements, Rounding | None, float],
-) -> tuple[Where, Seen]:
+) -> tuple[Where | None, Seen]:
     """Return where elements differ by what they are of the input.
 
     Args:
-        where: where they differ in their own array.
+        where: where they differ in their own array, if they do.
         seen: what was seen there.
         grid: what they are of the input; None where nothing else.
         pair: both arrays.
         by: what the elements stand for, and by what differences are explained.
     """
-    if grid is None:
+    if grid is None or where is None:
         return where, seen
     own, rounding, steps = by
     actual, golden = (grid.arranged(side) for side in pair[1:] if side is not None)
