@@ -341,7 +341,7 @@ class ComparisonData:
     accepted_variant: str | None = None
     """The one of them that passes: the one that was named, or a benign one."""
     least_left: float = 1.0
-    """Which share of the differences the nearest formula leaves, in a sample; 1 where none does."""
+    """Which share of what no rounding explains the nearest formula leaves, in a sample."""
     formulas: int = 0
     """How many steps of formulas were tried, alone and together; 0 where there is no operator."""
     rerun: str = ""

@@ -129,6 +129,11 @@ class Search:
         """Return the share of elements that a formula has otherwise, of all outputs alike."""
         return float((self.differing(formula) / np.maximum(self.sampled, 1)).sum())
 
+    def unexplained(self, formula: Formula) -> int:
+        """Count the elements of the sample that a formula has otherwise, and not by a tie."""
+        ties = sum(int(work.at_ties(formula).sum()) for work in self._works.values())
+        return int(self.differing(formula).sum()) - ties
+
     @property
     def best(self) -> Formula:
         """The formula that comes nearest, of the fewest steps."""
@@ -206,10 +211,7 @@ class Search:
     def _note(self, formulas: Sequence[Formula]) -> None:
         """Keep what explains most of the sample up to ties."""
         for formula in formulas:
-            differing = self.differing(formula)
-            ties = sum(work.at_ties(formula).sum() for work in self._works.values())
-            most = self.differing(self.model.form.reference)
-            left = int(differing.sum() - ties)
+            most, left = self.differing(self.model.form.reference), self.unexplained(formula)
             if left == 0 or (formula.own and left * MOST_LEFT <= int(most.sum())):
                 self.near.append(formula)
 
@@ -250,7 +252,7 @@ class Explained(NamedTuple):
 
     matches: tuple[VariantMatch, ...] = ()
     least_left: float = 1.0
-    """Which share of the differences the nearest formula leaves, in a sample."""
+    """Which share of what no rounding explains the nearest formula leaves, in a sample."""
 
 
 @np.errstate(all="ignore")
@@ -298,8 +300,8 @@ def explained(
     cited = {*PROFILES, *(formula.name for formula in model.form.cited)}
     found.sort(key=lambda t: (not t.variant.benign, _steps(t) * (t.variant.name not in cited)))
     names = [model.outputs[i] for i in actual.given]
-    most = search.score(model.form.reference)
-    least_left = search.score(search.best) / most if most else 1.0
+    most = search.unexplained(model.form.reference)
+    least_left = search.unexplained(search.best) / most if most else 1.0
     return Explained(tuple(trial.match(names, model) for trial in found), least_left)
 
 
