@@ -118,12 +118,11 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
         request: what was asked for.
     """
     name, actual, golden = pair
-    problem = verdict.problem_of(actual, golden)
-    blank = _blank(pair, model, problem)
+    blank = _blank(pair, model, verdict.problem_of(actual, golden))
     if actual is None or golden is None or not _is_measurable(actual, golden):
         return blank
-    if isinstance(golden, Cast):  # what is not in the operator's dtype is none of its roundings
-        model = None
+    # What is not in the operator's dtype is none of its roundings.
+    model = None if isinstance(golden, Cast) else model
     own = elements_of_output(blank)
     measured = measure(actual, golden, own, progress=request.progress)
     metrics, is_scale = measured[0], model is not None and blank.kind == "scale"
@@ -134,9 +133,8 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     steps = verdict.steps_of_rounding(own, is_scale=by_steps)
     collected = _collected(actual, golden, own, measured, rounding, request.axis, steps)
     ties = None if rounding is None else rounding.ties
-    rung = verdict.rung_of_codes(metrics.mismatches, ties)
-    if by_steps:
-        rung = verdict.rung_of_scales(metrics, own)
+    of_codes = verdict.rung_of_codes(metrics.mismatches, ties)
+    rung = verdict.rung_of_scales(metrics, own) if by_steps else of_codes
     worst = None if ties is None else ties.farthest_index
     by_ties = rounding is not None or is_scale
     follows, numbers = _by_actual_scale(actual, golden, given, model, name)
@@ -205,7 +203,9 @@ def _in_the_input(
     along = [c for c in where.concentrations if c.kind.startswith("axis")]
     rest = [c for c in other.concentrations if not c.kind.startswith("axis")]
     named = [dataclasses.replace(c, named=grid.where(c)) for c in rest]
-    kept = {name: getattr(where, name) for name in ("first", "worst", "worst_values")}
+    kept = {
+        name: getattr(where, name) for name in ("first", "worst", "worst_place", "worst_values")
+    }
     where = dataclasses.replace(other, **kept, axes=grid.axes, concentrations=(*named, *along))
     return where, seen
 
