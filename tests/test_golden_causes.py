@@ -12,6 +12,7 @@ from planted import Comparison, devices
 from planted.faults import codes, zero
 from planted.places import ROWS
 
+import npu_quant
 from npu_quant.golden import compare
 
 
@@ -84,3 +85,57 @@ class TestFewScales:
         scale[17] *= np.float32(1.03)
         y[40, ::9] = 77
         assert own.compare({"scale": scale, "y": y}).output("scale").causes == ()
+
+
+class TestBools:
+    """A byte that is neither 0 nor 1 counts as True, and is another byte."""
+
+    @pytest.mark.parametrize("byte", [2, 0x80, 255])
+    @pytest.mark.parametrize("count", [1, 20, 4096])
+    def test_the_byte_is_said(self, byte: int, count: int) -> None:
+        golden = np.ones((32, 128), np.bool_)
+        golden[::2, ::3] = False
+        actual = golden.copy()
+        actual.view(np.uint8).reshape(-1)[np.flatnonzero(golden)[:count]] = byte
+        for sides, pair in (
+            ((actual, golden), f"{byte} for 1"),
+            ((golden, actual), f"1 for {byte}"),
+        ):
+            output = compare(*sides).decisive
+            assert output.rung == "different"
+            assert [note.rpartition(": ")[2] for note in output.notes] == [pair]
+
+    def test_equal_bytes_and_exchanged_values_have_no_note(self) -> None:
+        golden = np.arange(64) % 3 == 0
+        odd = golden.copy()
+        odd.view(np.uint8)[golden] = 2
+        assert compare(odd, odd.copy()).rung == "identical"
+        assert compare(~golden, golden).decisive.notes == ()
+
+
+class TestWhatIsNext:
+    """A formula is offered where one is near; else what is known."""
+
+    @pytest.mark.parametrize("share", [0.001, 0.1])
+    def test_single_steps(self, share: float) -> None:
+        own, rng = devices.int8(), np.random.default_rng(3)
+        y = own.outputs["y"]
+        at = (rng.random(y.shape) < share) & (np.abs(y) < 127)
+        steps = rng.integers(0, 2, y.shape) * 2 - 1
+        text = as_line(own.compare({"y": (y + at * steps).astype(np.int8)}))
+        assert "explain(" not in text
+        assert "no formula is near, and they form no pattern: run it twice" in text
+
+    def test_steps_up(self) -> None:
+        own = devices.int8()
+        y, scale = npu_quant.npu_dynamic_quant(**own.inputs)
+        at = (np.random.default_rng(3).random(y.shape) < 0.001) & (y < 127)
+        text = as_line(own.compare({"y": (y + at).astype(np.int8), "scale": scale}))
+        assert "no formula is near, all are one step up, and they form no pattern" in text
+
+    def test_a_formula_beside_another_fault(self) -> None:
+        own, rng = devices.int8(), np.random.default_rng(3)
+        y = np.trunc(own.v).clip(-128, 127).astype(np.int8)
+        at = rng.random(y.shape) < 0.1
+        y[at] = rng.integers(-128, 128, np.count_nonzero(at))
+        assert "next: npu_quant.golden.explain(" in as_line(own.compare({"y": y}))

@@ -65,7 +65,7 @@ class TestReport:
         assert "only in row 7" in text
         assert "off_by_one" in text
         assert "despite this" in text
-        assert "explain(" in lines[-1]
+        assert "next: " not in text  # the cause is known, and no formula comes near
 
     def test_a_tie_says_how_near(self, x: Array) -> None:
         lines = str(of(x, reciprocal(x))).splitlines()
@@ -246,7 +246,7 @@ class TestFirstLine:
     def comparison(self, x: Array) -> Comparison:
         """One in columns 896 to 975, of which no cause is known."""
         y = npu_quant.npu_dynamic_quant(x).y.copy()
-        y[:, 896:976] ^= 2
+        y[:, 896:976] ^= np.random.default_rng(5).choice(np.int8([2, 4]), (256, 80))
         return of(x, y)
 
     def near(self, comparison: Comparison, **more: Any) -> str:
@@ -261,7 +261,7 @@ class TestFirstLine:
 
     def test_rows_and_columns(self, x: Array) -> None:
         y = npu_quant.npu_dynamic_quant(x).y.copy()
-        y[40:56, 992:1008] ^= 2
+        y[40:56, 992:1008] ^= np.random.default_rng(5).choice(np.int8([2, 4]), (16, 16))
         assert as_line(of(x, y)).startswith(
             "DIFFERENT: only in columns 992 to 1,007 and only in rows 40 to 55 "
             "(y, 256 of 256 differences) "

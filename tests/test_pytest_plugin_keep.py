@@ -119,7 +119,7 @@ class TestKeep:
         assert "rerun" not in text_of(result)
         # A test's `golden` is the fixture, which explains nothing.
         result = session("def test_it(npu_golden): npu_golden(WRONG, **OP)")
-        assert "  next: npu_quant.golden.explain(actual, " in text_of(result)
+        assert "  next: " in text_of(result)
 
     def test_what_is_too_large_is_not_kept(
         self, session: Session, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -126,6 +126,27 @@ def plus_8(a: Array) -> Array:
     return ((a.astype(np.int8) + 16) % 16).astype(np.int8) - 8
 
 
+def flipped(mask: int, share: float = 1) -> Callable[[Array], Array]:
+    """Flip bits of so many elements, at random places."""
+
+    def change(a: Array) -> Array:
+        at = np.random.default_rng(8).random(a.shape) < share
+        bits = a.view(f"u{a.dtype.itemsize}")
+        return np.where(at, bits ^ bits.dtype.type(mask), bits).view(a.dtype)
+
+    return change
+
+
+def stuck(mask: int) -> Callable[[Array], Array]:
+    """Set bits of all elements."""
+    return lambda a: (a.view(np.uint8) | np.uint8(mask)).view(a.dtype)
+
+
+def from_columns(origin: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """Take each column from another one."""
+    return lambda a: a[..., origin(np.arange(a.shape[-1])) % a.shape[-1]]
+
+
 def trunc(v: Array) -> Array:
     return np.trunc(v)
 

@@ -267,7 +267,7 @@ KINDS = (
     Kind(hif8, "dst_type_max=15", called(dst_type_max=lambda i: 15.0), "dst_type_max"),
     Kind(hif8, "rows moved", codes(moved(8, 0), ROWS), "golden's", "64"),
     Kind(mxfp8, "mxscale shifted by a block", mxscale(next_block), "shifted right by 1 block"),
-    Kind(mxfp8, "mxscale shifted by a row", mxscale(moved(1, 0)), "wrong places"),
+    Kind(mxfp8, "mxscale shifted by a row", mxscale(moved(1, 0)), "each row is the golden's row before it"),
     Kind(mxfp8, "mxscale in another order", mxscale(rows_before), r"elements lie in another order: in the order \(1, 0\)"),
     Kind(mxfp8, "mxscale lanes apart", mxscale(swapped_lanes), "elements lie in another order: even columns before odd ones"),
     Kind(mxfp8, "mxscale of a row", mxscale(one_more, np.s_[100]), "1 is added|factor of 2|one more|a step", "row 100"),

@@ -10,6 +10,7 @@ import numpy as np
 from .. import ops
 from ..arrays import Source
 from ..errors import DTypeError, ParamError
+from ..files import FileSource
 from ..golden.api import Comparison
 from ..golden.operators import outputs_of
 from ..golden.report import words
@@ -71,6 +72,7 @@ def _of_attribute(
         return ""
     codes, found = _CODES.get(actual.dtype.name, ()), list[tuple[int, str]]()
     ours = actual.array().reshape(-1).view(np.uint8)
+    inputs = {n: v.array() if isinstance(v, FileSource) else v for n, v in inputs.items()}
     for dtype in (actual.dtype.name, *codes):
         try:
             made = getattr(ops, named.op)(**{**inputs, name: dtype})

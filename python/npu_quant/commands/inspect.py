@@ -88,12 +88,19 @@ def _arrays(
         chosen = [f"{path}::{name}" for name, _, _ in arrays]
     else:
         chosen = [word]
+    faults = []
     for one in chosen:
         with reading.open(one) as source:
             data, text = _described(source)
-        option = None if reading.dtypes else FLOAT_BITS.get(data["dtype"])
-        hint = f"\n  if the bytes stand for floats: --dtype {option}"
-        yield data, text + hint if option else text
+            option = None if reading.dtypes else FLOAT_BITS.get(data["dtype"])
+            hint = f"\n  if the bytes stand for floats: --dtype {option}"
+            yield data, text + hint if option else text
+            try:
+                source.check_sum()
+            except FileError as error:
+                faults.append(error)
+    if faults:  # when all has been described
+        raise faults[0]
 
 
 def _raw(path: str, size: int, reading: Reading) -> tuple[dict[str, Any], str]:

@@ -71,8 +71,7 @@ def open_named(named: Named, reading: Reading, numerics: str | None) -> Opened:
         name: None if word is None else reading.open(word, name, None, _lost_dtype(named, name))
         for name, word in named.inputs.items()
     }
-    arrays = {n: None if source is None else source.array() for n, source in sources.items()}
-    inputs = {**arrays, **named.attributes}
+    inputs = {**sources, **named.attributes}
     stored = {n: listed(split(word)[0]) for n, word in named.actual.items() if word is not None}
     like: dict[str, Any] = {}
     if any(dtype in (RAW, LOST) for arrays in stored.values() for _, dtype, _ in arrays):

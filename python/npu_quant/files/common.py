@@ -205,6 +205,8 @@ class Stored:
     strides: tuple[int, ...] | None = None
     """In elements, none negative; None for C order."""
     swapped: bool = False
+    check_sum: Callable[[], None] = lambda: None
+    """Reads all bytes of it that the file has a checksum of; raises FileError if that is wrong."""
 
     @property
     def is_packed(self) -> bool:

@@ -152,6 +152,14 @@ class FileSource:
             raise TypeError("len() of an array without axes")
         return self._shape[0]
 
+    def check_sum(self) -> None:
+        """Compare the checksum that the file has of the array, if any, with its bytes.
+
+        Raises:
+            FileError: it is wrong: the file is damaged.
+        """
+        self._stored.check_sum()
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()

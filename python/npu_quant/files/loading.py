@@ -9,7 +9,8 @@ read; a malformed file is a `FileError`.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 from .. import _kinds, dtypes
 from .._shown import some_of
@@ -99,6 +100,34 @@ def same_file(a: Source, b: Source) -> bool:
     if not isinstance(a, FileSource) or not isinstance(b, FileSource):
         return False
     return a.identity == b.identity
+
+
+def check_sums(*given: Any) -> None:
+    """Compare the checksums that files have of some arrays with their bytes.
+
+    Reading a whole .npz checks its sums, too; other readings, and .pt, leave them to this.
+
+    Args:
+        given: sources, or dicts, tuples and lists of them; anything else is passed over.
+
+    Raises:
+        FileError: a sum is wrong: the error has the first file's path, and names all of them.
+    """
+    faults = dict.fromkeys((error.path, error.what) for error in _wrong_sums(given))
+    if faults:
+        (path, what), *others = faults
+        raise FileError(path, "; ".join([what, *(f"{other}: {text}" for other, text in others)]))
+
+
+def _wrong_sums(value: Any) -> Iterator[FileError]:
+    if isinstance(value, FileSource):
+        try:
+            value.check_sum()
+        except FileError as error:
+            yield error
+    elif isinstance(value, (Mapping, tuple, list)):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _wrong_sums(item)
 
 
 def _described(stored: Stored) -> tuple[str, tuple[int, ...]]:

@@ -11,6 +11,7 @@ import ast
 import dataclasses
 import math
 import re
+from functools import partial
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -28,7 +29,7 @@ from .common import (
     shown,
     take,
 )
-from .zipped import Archive, region
+from .zipped import Archive, check_sum, region
 
 MAGIC = b"\x93NUMPY"
 MAX_HEADER = 1 << 16
@@ -135,6 +136,7 @@ def arrays(archive: Archive) -> Arrays:
 def _archived(archive: Archive, key: str) -> Stored:
     data = region(archive, key + SUFFIX, check=True)
     stored = stored_of(archive.file, data, f"{clean(key + SUFFIX, 60)} ")
+    stored = dataclasses.replace(stored, check_sum=partial(check_sum, archive, key + SUFFIX))
     return _named(archive, stored, f"{key}.dtype") if f"{key}.dtype" in archive.members else stored
 
 

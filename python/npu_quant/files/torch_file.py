@@ -1,12 +1,14 @@
 """What torch.save writes, read without torch: an archive of one pickle and the storages.
 
-The device a tensor was saved from, such as npu:0, does not matter. Sums of the storages are not
-checked: torch can leave them wrong on purpose (`torch.serialization.set_crc32_options`).
+The device a tensor was saved from, such as npu:0, does not matter. Sound files may lack sums, which
+are 0 then (`torch.serialization.set_crc32_options`, `skip_data`). The sum of a storage, which may
+be large, is checked by `Stored.check_sum`, where arrays turn out to differ.
 """
 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,13 +16,15 @@ import numpy as np
 from .._text import clean
 from .common import Arrays, FileError, Stored, check_shape, shown, take
 from .pickled import RefusedError, StorageView, Unread, describe
-from .zipped import Archive, region
+from .zipped import Archive, check_sum, region
 
 PICKLE = "/data.pkl"
 """How the name of a member ends that only torch's archives have."""
 
 LEGACY = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 """How torch.save began a file before torch 1.6: a pickled magic number."""
+
+_NO_SUM = 0
 
 MAX_PICKLE = 64 << 20
 MAX_DEPTH = 64
@@ -59,7 +63,7 @@ def arrays(archive: Archive) -> Arrays:
 
 
 def _whole(archive: Archive, name: str, most: int) -> bytes:
-    data = region(archive, name, check=False)
+    data = region(archive, name, check=archive.members[name].CRC != _NO_SUM)
     if data.size > most:
         what = f"has a {clean(name, 60)} of {data.size} bytes; {most} are allowed"
         raise archive.file.fault(what)
@@ -138,7 +142,14 @@ def _stored(archive: Archive, name: str, tensor: StorageView, swapped: bool) -> 
     begin = tensor.offset * dtype.itemsize if last else 0
     strides = tuple(stride if n > 1 else 0 for n, stride in zip(shape, strides, strict=True))
     plain = _in_order(shape, strides)
-    return Stored(data, begin, dtype.name, dtype, shape, None if plain else strides, swapped)
+    order = None if plain else strides
+    check = partial(_check_sum, archive, name)
+    return Stored(data, begin, dtype.name, dtype, shape, order, swapped, check)
+
+
+def _check_sum(archive: Archive, name: str) -> None:
+    if archive.members[name].CRC != _NO_SUM:
+        check_sum(archive, name)
 
 
 def _in_order(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:

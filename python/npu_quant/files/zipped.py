@@ -19,6 +19,7 @@ BOMB_RATIO = 1000
 
 _LENGTHS, _LOCAL_HEADER = 26, 30
 _ENCRYPTED = 0x1
+_AT_ONCE = 1 << 20
 
 
 class Archive(NamedTuple):
@@ -77,6 +78,17 @@ def region(archive: Archive, name: str, *, check: bool) -> Region:
     if packed != size:
         raise file.fault(f"{what} is stored, yet has two sizes")
     return InPlace(file, begin, size, info.CRC if check else None, what)
+
+
+def check_sum(archive: Archive, name: str) -> None:
+    """Read a member, and compare its CRC-32.
+
+    Raises:
+        FileError: the sum is wrong, or the member cannot be read.
+    """
+    data = region(archive, name, check=True)
+    for begin in range(0, max(1, data.size), _AT_ONCE):
+        take(data, begin, min(_AT_ONCE, data.size - begin))
 
 
 class Unpacked:

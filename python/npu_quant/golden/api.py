@@ -10,6 +10,7 @@ from .._kinds import Progress, whole
 from .._shown import some_of
 from ..arrays import Source
 from ..errors import ParamError
+from ..files import check_sums
 from .explanation_results import ExplanationData
 from .judge import verdict
 from .judge.casts import in_one_dtype
@@ -182,6 +183,8 @@ class Sides:
     pairs: Sequence[Paired]
     twice: bool
     """Whether an output is the same object on both sides."""
+    given: tuple[Any, ...] = ()
+    """Actual, golden and inputs as they were given, whose files may have checksums."""
 
 
 def run(actual: Any, golden: Any, request: Request) -> Comparison:
@@ -192,6 +195,7 @@ def run(actual: Any, golden: Any, request: Request) -> Comparison:
 def sides_of(actual: Any, golden: Any, request: Request) -> Sides:
     """Return what is to be compared; compute the golden where there are inputs."""
     request.check()
+    given_so = actual, golden, request.inputs
     twice = _has_one_object_twice(actual, golden)
     op, names = _operator(golden, request)
     if names is None:
@@ -209,17 +213,23 @@ def sides_of(actual: Any, golden: Any, request: Request) -> Sides:
     request.limits.check_names(order)
     pairs = paired(given, goldens, order)
     check_axis(request.axis, pairs)
-    return Sides(op, model, given, goldens, order, pairs, twice)
+    return Sides(op, model, given, goldens, order, pairs, twice, given_so)
 
 
 def compared(sides: Sides, request: Request) -> Comparison:
-    """Compare two sides."""
+    """Compare two sides.
+
+    Raises:
+        FileError: something differs, and a file has a checksum that its bytes do not have.
+    """
     model = sides.model
     whole = [in_one_dtype(pair, model) for pair in sides.pairs]
     given = {**sides.actual, **{name: actual for name, actual, _ in whole if actual is not None}}
     pairs = [of_groups(pair, model) for pair in whole]
     outputs = [judged(pair, given, model, request) for pair in pairs]
-    matches = matches_of(model, given, outputs, request.variant)
+    if any(output.rung != "identical" for output in outputs):
+        check_sums(*sides.given)  # before anything is said of what may be damage
+    matches, least_left = matches_of(model, given, outputs, request.variant)
     accepted = verdict.accepted_of(matches, request.variant)
     outputs = settled(outputs, pairs, matches, accepted, request.limits)
     outputs = with_causes(outputs, pairs, model)
@@ -233,6 +243,7 @@ def compared(sides: Sides, request: Request) -> Comparison:
         golden_name=request.golden_name or _origin([g for *_, g in pairs], model),
         variants=matches,
         accepted_variant=accepted,
+        least_left=least_left,
         formulas=0 if model is None else 1 + len(model.form.steps_for(model)),
         rerun=request.rerun,
         not_compared=tuple(verdict.not_compared(sides.order, given, sides.golden)),

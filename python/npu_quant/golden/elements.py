@@ -60,7 +60,8 @@ class Elements:
         return () if self.carrier.kind == "b" else (*self.limits, -self.limits[1])
 
     def values(self, codes: NDArray[Any]) -> Float64:
-        """Return what elements stand for."""
+        """Return what elements stand for; of bools their bytes, which may be any."""
+        codes = codes.view(np.uint8) if codes.dtype.kind == "b" else codes
         with np.errstate(invalid="ignore"):
             return codes.astype(np.float64)
 

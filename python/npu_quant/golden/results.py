@@ -340,6 +340,8 @@ class ComparisonData:
     own; else the one that gives all but few of what differs."""
     accepted_variant: str | None = None
     """The one of them that passes: the one that was named, or a benign one."""
+    least_left: float = 1.0
+    """Which share of what no rounding explains the nearest formula leaves, in a sample."""
     formulas: int = 0
     """How many steps of formulas were tried, alone and together; 0 where there is no operator."""
     rerun: str = ""

@@ -246,7 +246,7 @@ def judged_call(
 
 
 def array_of(pass_: Pass, group: Group, folder: Folder, name: str) -> Any:
-    """Return an array of a call; a KeyError says that it is not there."""
+    """Return an array of a call, still in its file; a KeyError says that it is not there."""
     entry = folder.find(name, group.folder)
     if entry is None:
         raise KeyError(name)
@@ -256,4 +256,4 @@ def array_of(pass_: Pass, group: Group, folder: Folder, name: str) -> Any:
         for other in filter(None, others):  # which may say what a raw file holds
             with suppress(FileError):
                 like = stack.enter_context(other.open(dtype=pass_.dtype))
-        return stack.enter_context(entry.open(like, pass_.dtype)).array()
+        return entry.open(like, pass_.dtype)

@@ -56,11 +56,18 @@ def other_calls(model: Model, *, of_scales: bool) -> Iterator[Call]:
         return
     nothing = np.zeros(0, np.int64)
     for words, inputs in _changes(model):
-        outputs = _called(model, inputs)
-        if outputs is not None:
-            yield Call(words, outputs, nothing)
+        yield from _call(words, model, inputs, nothing)
     if (of_scales and "scale" in model.kinds) or "gamma" in model.inputs:
         yield from _without_columns(model)
+
+
+def _call(
+    words: str, model: Model, inputs: Mapping[str, Any], left_out: NDArray[np.int64]
+) -> Iterator[Call]:
+    """Yield a call, unless it is refused; nothing is held of it when the next one is made."""
+    outputs = _called(model, inputs)
+    if outputs is not None:
+        yield Call(words, outputs, left_out)
 
 
 def _called(model: Model, inputs: Mapping[str, Any]) -> tuple[Array | None, ...] | None:
@@ -182,9 +189,8 @@ def _without_columns(model: Model) -> Iterator[Call]:
         kinds = {"the mean": zeroed, "the amax of each group": ["gamma", "beta"]}
     for words, out in outs.items():
         for what, names in kinds.items():
-            outputs = _called(model, _zeroed(model.inputs, names, out))
-            if outputs is not None:
-                yield Call(f"{words} are left out of {what}", outputs, out)
+            text = f"{words} are left out of {what}"
+            yield from _call(text, model, _zeroed(model.inputs, names, out), out)
 
 
 def _zeroed(

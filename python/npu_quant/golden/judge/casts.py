@@ -10,9 +10,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..._shown import some_of
 from ...arrays import Source
 from ...errors import DTypeError
 from ..elements import Elements, elements_of
+from ..measure.differing import differences
 from ..operators import Model
 from ..results import OutputComparison
 from ..sides import Paired
@@ -137,3 +139,19 @@ def note_of(output: OutputComparison, actual: Source, golden: Source) -> str:
     elif isinstance(actual, _Offset):
         how = f"{'minus' if dtype == 'int8' else 'plus'} 128 compared as {dtype}"
     return f"{was}: {how}; as {dtype} {stands}"
+
+
+def note_of_bytes(actual: Source, golden: Source) -> tuple[str, ...]:
+    """Say which bytes stand for True where bools differ, though both are true."""
+    pairs = set[tuple[int, int]]()
+    count = 0
+    for some in differences(actual, golden) if golden.dtype.kind == "b" else ():
+        ours, theirs = (side.view(np.uint8) for side in (some.actual, some.golden))
+        both = (ours > 0) & (theirs > 0)
+        count += int(np.count_nonzero(both))
+        pairs |= set(zip(ours[both].tolist(), theirs[both].tolist(), strict=True))
+    if not pairs:
+        return ()
+    shown = some_of(sorted(pairs), 3, lambda pair: f"{pair[0]} for {pair[1]}")
+    noun = "1 value is" if count == 1 else f"{count:,} values are"
+    return (f"{noun} true in another byte, which differs: {shown}",)

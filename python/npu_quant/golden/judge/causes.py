@@ -13,7 +13,7 @@ import numpy as np
 from ...arrays import Source
 from ..elements import elements_of_output
 from ..measure.layout import Layout
-from ..measure.parts import Index, Part, part_of, whole
+from ..measure.parts import Index, Part, part_of, some_of, whole
 from ..operators import Model
 from ..operators.formula import Formula
 from ..results import OutputComparison
@@ -21,8 +21,8 @@ from ..sides import Paired
 from ..sources import ArraySource, size_of
 from . import verdict
 from .calls import Call, other_calls, source_of
-from .changes import CHANGES, multiplied, number, scaled
-from .look import FEW, LEFT, Guess, Look
+from .changes import CHANGES, flipped_here_and_there, multiplied, number, scaled
+from .look import FEW, LEFT, Guess, Look, grid_of
 from .moves import layouts, moved_rows, swapped_axes
 from .refusal import is_constant
 
@@ -54,9 +54,10 @@ def with_causes(
         pairs: the actual and the golden array of each.
         model: what the golden was computed by, if it was.
     """
+    main = next(side.shape for side in pairs[0][1:] if side is not None)
     with np.errstate(all="ignore"):
         cases = [
-            _Case(output, actual, golden, model)
+            _Case(output, actual, golden, model, main)
             for output, (_, actual, golden) in zip(outputs, pairs, strict=True)
             if (output.rung_of_values or output.rung) == "different"
             if actual is not None and golden is not None and actual.dtype == golden.dtype
@@ -69,6 +70,7 @@ def with_causes(
             for call in other_calls(model, of_scales=not are_right):
                 for case in cases:
                     case.look_at(call)
+                del call  # its outputs, before the next ones are made
         for case in cases:
             case.look_at_codes(outputs)
             case.look_at_others(pairs)
@@ -82,7 +84,12 @@ class _Case:
     """An output that differs, and what is found of it."""
 
     def __init__(
-        self, output: OutputComparison, actual: Source, golden: Source, model: Model | None
+        self,
+        output: OutputComparison,
+        actual: Source,
+        golden: Source,
+        model: Model | None,
+        main: tuple[int, ...],
     ) -> None:
         self.output, self.own = output, elements_of_output(output)
         self.model, self.number = model, -1 if model is None else model.outputs.index(output.name)
@@ -90,7 +97,7 @@ class _Case:
         self.is_settled = False
         """Whether no other inputs are looked for: the cause is of a place, or explains all."""
         self._given = actual, golden
-        self._grid = None if model is None else model.scale_grid(self.number)
+        self._grid = grid_of(output.name, golden.shape, model, main)
         if self._grid is not None and actual.shape == golden.shape:
             actual, golden = self._grid.arranged(actual), self._grid.arranged(golden)
         self._sides = actual, golden
@@ -133,12 +140,24 @@ class _Case:
                 left = look.left(guess)
                 if left < np.inf:
                     yield guess.text, left, bool(look.part.name)
-        if self._grid is not None and self._looks and not self._looks[0].part.name:
+        is_moved = self._sides[1] is not self._given[1]
+        if is_moved and self._looks and not self._looks[0].part.name:
             look = self._look(whole(*self._given, self.own))
             yield from ((g.text, 0, True) for g in layouts(look) if look.left(g) < np.inf)
         for look in self._enough:
             if look.part.name:
                 yield from ((text, 0, True) for text in _formulas(look))
+        for look in self._scattered():
+            guesses = [g for g in flipped_here_and_there(look) if look.left(g) < np.inf]
+            yield from ((guess.text, 0, True) for guess in guesses)
+
+    def _scattered(self) -> Iterator[Look]:
+        """Yield a look at some of the rows in which anything is wrong."""
+        where = self.output.where
+        if where is not None and where.row_bucket == 1 and self._sides[1] is self._given[1]:
+            rows = np.flatnonzero(where.row_counts)
+            part = dataclasses.replace(whole(*self._sides, self.own), rows=rows[some_of(len(rows))])
+            yield self._look(part)
 
     def look_at(self, call: Call) -> None:
         """Look at what other inputs give, which must leave less than what was found before."""

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..elements import Elements, Float64, Floats, Small, Whole
-from .look import FEW, FEW_FLOATS, Guess, Look, is_varied
-from .moves import elsewhere, layouts, orders
+from .look import FEW, FEW_FLOATS, LEFT, Guess, Look, is_varied
+from .moves import dropped_bits, elsewhere, layouts, orders, repeats
 
 Guesses = Callable[[Look], Iterator[Guess]]
 
@@ -22,7 +22,7 @@ _SLACK = 1e-6
 def number(value: float, own: Elements, digits: int = 6) -> str:
     """Write a number of a format: integers in full."""
     if own.carrier.kind == "b":
-        return str(bool(value))
+        return str(bool(value)) + (f" (byte {value:.0f})" if value > 1 else "")
     if own.name == "float8_e8m0":
         return f"byte {np.log2(value) + 127:.0f}"
     if not isinstance(own, Whole):
@@ -50,6 +50,63 @@ def first_bit(look: Look) -> Iterator[Guess]:
         half = (high - low + 1) / 2
         values = (look.part.values[1] - low + half) % (2 * half) + low
         yield Guess(f"{half:.0f} is added {look.part.where}, modulo {2 * half:.0f}", values)
+
+
+def bits(look: Look) -> Iterator[Guess]:
+    """Set, clear or flip the same bits of all elements."""
+    found = _flipped(look)
+    if found is None:
+        return
+    mask, text = found
+    own, where, golden = look.part.own, look.part.where, look.part.codes[1]
+    raw = np.ascontiguousarray(golden).view(mask.dtype)
+    are = "are" if text.startswith("bits") else "is"
+    for what, made in (
+        ("stuck at 1", raw | mask),
+        ("stuck at 0", raw & ~mask),
+        ("flipped", raw ^ mask),
+    ):
+        yield Guess(f"{text} {are} {what} {where}", own.values(made.view(golden.dtype)))
+
+
+def flipped_here_and_there(look: Look) -> Iterator[Guess]:
+    """Flip the same bits of those elements that are wrong, wherever these are."""
+    found = _flipped(look)
+    if found is not None:
+        mask, text = found
+        own, golden = look.part.own, look.part.codes[1]
+        made = (np.ascontiguousarray(golden).view(mask.dtype) ^ mask).view(golden.dtype)
+        are = "are" if text.startswith("bits") else "is"
+        values = own.values(made)
+        yield Guess(f"{text} {are} flipped in what differs", values, look.wrong)
+
+
+def _flipped(look: Look) -> tuple[NDArray[Any], str] | None:
+    """Return by which bits most wrong elements differ, and which these are in words."""
+    own, wrong = look.part.own, look.wrong
+    if own.carrier.kind == "b" or not look.is_enough:
+        return None
+    unsigned = f"u{own.carrier.itemsize}"
+    actual, golden = (np.ascontiguousarray(c[wrong]).view(unsigned) for c in look.part.codes)
+    dropped = dropped_bits(own)  # floats may have other last bits
+    flipped = (actual ^ golden) >> dropped << dropped
+    masks, counts = np.unique(flipped, return_counts=True)
+    mask, most = masks[counts.argmax()], counts.max()
+    _, of_each = np.unique(golden[flipped == mask], return_counts=True)
+    # If most were one code, they would be one code instead of another.
+    if (
+        not mask
+        or (len(actual) - most) * LEFT > len(actual)
+        or 2 * of_each.max() > most
+        or len(of_each) < FEW
+    ):
+        return None
+    width = 4 if own.name[:6] in ("int4", "float4") else 8 * own.carrier.itemsize
+    which = [i for i in range(width) if int(mask) >> i & 1]
+    if not which:  # of what is no code
+        return None
+    noun = f"bits {', '.join(map(str, which))}" if len(which) > 1 else f"bit {which[0]}"
+    return mask, f"{noun} (0x{int(mask) & ((1 << width) - 1):x})"
 
 
 def subnormals(look: Look) -> Iterator[Guess]:
@@ -242,6 +299,7 @@ def wrapped(look: Look) -> Iterator[Guess]:
 CHANGES: tuple[Guesses, ...] = (
     signs,
     first_bit,
+    bits,
     subnormals,
     added,
     multiplied,
@@ -252,6 +310,7 @@ CHANGES: tuple[Guesses, ...] = (
     wrapped,
     orders,
     elsewhere,
+    repeats,
     layouts,
     other_bytes,
     clipped,

@@ -14,6 +14,7 @@ from ..elements import Float64, Floats
 from ..measure.differing import Differences
 from ..measure.parts import Part
 from ..operators import Model
+from ..operators.scale_grid import Grid, list_grid
 from ..results import TieTest
 from .rounding import Rounding
 
@@ -155,3 +156,19 @@ def is_varied(values: NDArray[Any], least: int = FEW) -> bool:
     flat = values.reshape(-1)
     # Of most arrays the first elements are enough.
     return any(len(np.unique(some)) >= least for some in (flat[:_FIRST], flat))
+
+
+def grid_of(
+    name: str, shape: tuple[int, ...], model: Model | None, main: tuple[int, ...]
+) -> Grid | None:
+    """Return what the places of an output are of another array, where they are.
+
+    Args:
+        name: the output's.
+        shape: its.
+        model: what the golden was computed by, if it was.
+        main: the first output's shape.
+    """
+    if model is None:
+        return list_grid(shape, main, by_column=False)
+    return model.scale_grid(model.outputs.index(name))

@@ -20,17 +20,19 @@ from ..measure.metrics import Positions, measure
 from ..measure.where import axis_of, has_axis, locate
 from ..operators import Model
 from ..operators.formula import named as formula_named
+from ..operators.scale_grid import Grid
 from ..results import Element, Metrics, OutputComparison, Seen, Tolerance, VariantMatch, Where
 from ..sides import Outputs, Paired
 from ..sources import ArraySource, Cast, Number
 from . import verdict
-from .casts import note_of
+from .casts import note_of, note_of_bytes
+from .look import grid_of
 from .power import power_of
 from .profiles import PROFILES
 from .refusal import is_constant, is_same
 from .request import Limits, Request
 from .rounding import Dequantized, Rounding, follows_scale
-from .search import explanations
+from .search import Explained, explained
 from .tolerance import Measured, is_kept, rule_of, verdicts_of_presets
 
 
@@ -116,12 +118,11 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
         request: what was asked for.
     """
     name, actual, golden = pair
-    problem = verdict.problem_of(actual, golden)
-    blank = _blank(pair, model, problem)
+    blank = _blank(pair, model, verdict.problem_of(actual, golden))
     if actual is None or golden is None or not _is_measurable(actual, golden):
         return blank
-    if isinstance(golden, Cast):  # what is not in the operator's dtype is none of its roundings
-        model = None
+    # What is not in the operator's dtype is none of its roundings.
+    model = None if isinstance(golden, Cast) else model
     own = elements_of_output(blank)
     measured = measure(actual, golden, own, progress=request.progress)
     metrics, is_scale = measured[0], model is not None and blank.kind == "scale"
@@ -132,16 +133,16 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     steps = verdict.steps_of_rounding(own, is_scale=by_steps)
     collected = _collected(actual, golden, own, measured, rounding, request.axis, steps)
     ties = None if rounding is None else rounding.ties
-    rung = verdict.rung_of_codes(metrics.mismatches, ties)
-    if by_steps:
-        rung = verdict.rung_of_scales(metrics, own)
+    of_codes = verdict.rung_of_codes(metrics.mismatches, ties)
+    rung = verdict.rung_of_scales(metrics, own) if by_steps else of_codes
     worst = None if ties is None else ties.farthest_index
     by_ties = rounding is not None or is_scale
     follows, numbers = _by_actual_scale(actual, golden, given, model, name)
     where = locate(actual, golden, measured, collected, worst, request.axis, own, by_ties=by_ties)
     seen = _only_the_worst(where, blank.shape) if collected is None else collected.seen()
-    if model is not None and is_scale and where is not None:
-        where, seen = _in_the_input(where, seen, model, pair, own)
+    grid = grid_of(name, golden.shape, model, _main_shape(given))
+    where = _with_worst_place(where, name, model)
+    where, seen = _in_the_input(where, seen, grid, pair, (own, rounding, steps))
     return dataclasses.replace(
         blank,
         rung=rung,
@@ -151,32 +152,62 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
         presets=verdicts_of_presets(Measured(metrics, actual, golden, own)),
         follows_scale=follows,
         numbers=numbers if metrics.mismatches else None,
+        notes=note_of_bytes(actual, golden) if metrics.mismatches else (),
         same=is_same(actual, golden),
         seen=seen,
     )
 
 
+def _with_worst_place(where: Where | None, name: str, model: Model | None) -> Where | None:
+    """Say which part of the input the worst scale is for."""
+    number = -1 if model is None else model.outputs.index(name)
+    if where is None or model is None or model.kinds[number] != "scale":
+        return where
+    return dataclasses.replace(where, worst_place=model.place_of(number, where.worst))
+
+
+def _main_shape(given: Outputs) -> tuple[int, ...]:
+    return next(side.shape for side in given.values() if side is not None)
+
+
 def _in_the_input(
-    where: Where, seen: Seen, model: Model, pair: Paired, own: Elements
-) -> tuple[Where, Seen]:
-    """Return where scales differ by what they are of the input, where that is known."""
-    name, *sides = pair
-    number = model.outputs.index(name)
-    where = dataclasses.replace(where, worst_place=model.place_of(number, where.worst))
-    grid = model.scale_grid(number)
-    if grid is None:
+    where: Where | None,
+    seen: Seen,
+    grid: Grid | None,
+    pair: Paired,
+    by: tuple[Elements, Rounding | None, float],
+) -> tuple[Where | None, Seen]:
+    """Return where elements differ by what they are of the input.
+
+    Args:
+        where: where they differ in their own array, if they do.
+        seen: what was seen there.
+        grid: what they are of the input; None where nothing else.
+        pair: both arrays.
+        by: what the elements stand for, and by what differences are explained.
+    """
+    if grid is None or where is None:
         return where, seen
-    actual, golden = (grid.arranged(side) for side in sides if side is not None)
-    measured = measure(actual, golden, own)
-    collected = _collected(actual, golden, own, measured, None, None, own.scale_steps)
-    other = locate(actual, golden, measured, collected, own=own, by_ties=True)
-    assert other is not None
+    own, rounding, steps = by
+    actual, golden = (grid.arranged(side) for side in pair[1:] if side is not None)
+    other = where
+    if golden is not pair[2]:
+        measured = measure(actual, golden, own)
+        again = rounding and Rounding(rounding.model, rounding.output)
+        collected = _collected(actual, golden, own, measured, again, None, steps)
+        found = locate(actual, golden, measured, collected, own=own, by_ties=True)
+        assert found is not None
+        other = found
+        if collected is not None:
+            seen = dataclasses.replace(seen, map=collected.seen().map)
     along = [c for c in where.concentrations if c.kind.startswith("axis")]
-    found = [dataclasses.replace(c, named=grid.where(c)) for c in other.concentrations]
-    names = ("first", "worst", "worst_place", "worst_values")
-    kept = {name: getattr(where, name) for name in names}
-    where = dataclasses.replace(other, **kept, axes=grid.axes, concentrations=(*found, *along))
-    return where, seen if collected is None else dataclasses.replace(seen, map=collected.seen().map)
+    rest = [c for c in other.concentrations if not c.kind.startswith("axis")]
+    named = [dataclasses.replace(c, named=grid.where(c)) for c in rest]
+    kept = {
+        name: getattr(where, name) for name in ("first", "worst", "worst_place", "worst_values")
+    }
+    where = dataclasses.replace(other, **kept, axes=grid.axes, concentrations=(*named, *along))
+    return where, seen
 
 
 def _is_measurable(actual: Source | None, golden: Source | None) -> bool:
@@ -269,14 +300,14 @@ def _other_scale(
 
 def matches_of(
     model: Model | None, given: Outputs, outputs: Sequence[OutputComparison], named: str | None
-) -> tuple[VariantMatch, ...]:
+) -> Explained:
     """Return the formulas that give all outputs, or come near where they fail.
 
     Raises:
         ParamError: the operator has no formula that goes by the name that was given.
     """
     if model is None:
-        return ()
+        return Explained()
     if named is not None and not _is_known(model, named):
         every = either(
             f"npu_quant.golden.list_variants({model.op!r}) has the steps that names are made of",
@@ -284,12 +315,12 @@ def matches_of(
         )
         raise ParamError(f"variant is {named!r}, which {model.op} does not know: {every}.")
     if any(o.metrics is None for o in outputs) or all(o.rung == "identical" for o in outputs):
-        return ()
+        return Explained()
     sources = (given.get(name) for name in model.outputs)
     arrays = tuple(None if source is None else source.array() for source in sources)
     fails = any(o.rung == "different" for o in outputs)
     many = any(verdict.has_many_ties(o) for o in outputs)
-    return explanations(model, arrays, named, up_to_ties=fails, far_fewer=many)
+    return explained(model, arrays, named, up_to_ties=fails, far_fewer=many)
 
 
 def _is_known(model: Model, name: str) -> bool:
@@ -322,7 +353,7 @@ def settled(
         )
         done = verdict.concluded(done)
         if done.rung_of_values is not None and actual is not None and golden is not None:
-            done = dataclasses.replace(done, notes=(note_of(done, actual, golden),))
+            done = dataclasses.replace(done, notes=(note_of(done, actual, golden), *done.notes))
         if done.passed and golden is not None:
             assert output.metrics is not None
             # Its range spares most goldens being read once more.

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ...errors import NpuQuantError
 from ..operators.formula import Variant
 from ..operators.inputs import parameters_of
-from ..operators.model import Model
-from .trial import Actual, Array, Trial, difference
+from ..operators.model import Flat, Model
+from .trial import AT_ONCE, Actual, Array, Counts, Trial
+
+Outputs = Sequence[Array | None]
+T = TypeVar("T")
 
 PROFILES = (
     "ascend910b",
@@ -29,22 +34,44 @@ PROFILES = (
 
 def called(actual: Actual) -> Iterator[Trial]:
     """Yield the profiles and the other operators that may have made the outputs."""
-    model = actual.model
-    golden = model.golden()
-    seen = [(actual.differing(golden), golden)]
-    siblings = {"": model.operator.function, **model.form.siblings}
-    for name, function in siblings.items():
+
+    def judge(outputs: Outputs) -> tuple[Counts, bytes]:
+        return actual.differing(outputs), _digest(outputs)
+
+    seen = [judge(actual.model.golden())]
+    for variant, (left, digest) in _judged(actual.model, judge):
+        # What differs from the actual outputs in other numbers of places is not the same.
+        if not any(np.array_equal(left, theirs) and digest == other for theirs, other in seen):
+            seen.append((left, digest))
+            yield Trial(variant, left, np.zeros_like(left))
+
+
+def called_exactly(actual: Actual) -> list[Trial]:
+    """Return the first of them that gives every element, unless the golden does."""
+    if actual.is_all_of(actual.model.golden()):
+        return []
+    none = np.zeros(len(actual.given), np.int64)
+    gives = (variant for variant, is_all in _judged(actual.model, actual.is_all_of) if is_all)
+    return [Trial(variant, none, none) for variant in islice(gives, 1)]
+
+
+def _judged(model: Model, judge: Callable[[Outputs], T]) -> Iterator[tuple[Variant, T]]:
+    """Yield what is found of the outputs of each call that is no refusal.
+
+    No more than one call's outputs are held at a time: what is found of them is small.
+    """
+    for name, function in {"": model.operator.function, **model.form.siblings}.items():
         for profile in (*([None] if name else []), *PROFILES):
-            outputs = _outputs_of(model, function, profile)
-            if outputs is None:
-                continue
-            left = actual.differing(outputs)
-            # What differs from the actual outputs in other numbers of places is not the same.
-            alike = (other for theirs, other in seen if np.array_equal(left, theirs))
-            if any(_is_same(outputs, other) for other in alike):
-                continue
-            seen.append((left, outputs))
-            yield Trial(_called_variant(name, function, profile), left, np.zeros_like(left))
+            found = _found(model, function, profile, judge)
+            if found is not None:
+                yield _called_variant(name, function, profile), found
+
+
+def _found(
+    model: Model, function: Any, profile: str | None, judge: Callable[[Outputs], T]
+) -> T | None:
+    outputs = _outputs_of(model, function, profile)
+    return None if outputs is None else judge(outputs)
 
 
 def _called_variant(name: str, function: Any, profile: str | None) -> Variant:
@@ -69,9 +96,19 @@ def _outputs_of(
     return model.all_as_elements(tuple(map(given.get, model.outputs)))
 
 
-def _is_same(one: Sequence[Array | None], other: Sequence[Array | None]) -> bool:
-    """Tell whether outputs have the same bytes."""
-    return all(
-        (a is None) == (b is None) and (a is None or b is None or not difference(a, b))
-        for a, b in zip(one, other, strict=True)
-    )
+def _digest(outputs: Outputs) -> bytes:
+    """Return what tells outputs of other bytes apart; all NaN are one."""
+    digest = hashlib.blake2b()
+    for output in outputs:
+        digest.update(b"none" if output is None else f"{output.dtype}{output.shape}".encode())
+        flat = None if output is None else Flat(output)
+        for begin in range(0, 0 if flat is None else flat.size, AT_ONCE):
+            assert flat is not None
+            digest.update(_with_one_nan(flat.read(begin, begin + AT_ONCE)).data)
+    return digest.digest()
+
+
+def _with_one_nan(some: Array) -> Array:
+    """Return the bits of some elements, those of NaN all alike."""
+    bits = some.view(f"u{some.dtype.itemsize}")
+    return bits if some.dtype.kind in "iub" else np.where(some == some, bits, ~bits.dtype.type(0))

@@ -22,7 +22,7 @@ class Rounding:
     """Measures the differing codes of an output, some at a time, in C order."""
 
     def __init__(self, model: Model, output: int) -> None:
-        self._model, self._output = model, output
+        self.model, self.output = model, output
         self.allowed = model.allowed_for(output)
         self._most_steps, self._own = model.most_steps(output), model.elements_of(output)
         self._within, self._ill = 0, 0
@@ -34,7 +34,7 @@ class Rounding:
         Returns:
             Whether rounding explains them, their numbers before it, and how far these are off.
         """
-        test = self._model.before_rounding(self._output, *some)
+        test = self.model.before_rounding(self.output, *some)
         distance = distance_from_tie(test)
         ties = is_tie(test.steps, distance, self.allowed, self._most_steps)
         self._within += int(np.count_nonzero(ties))

@@ -9,19 +9,19 @@ the other side. Profiles of devices and other operators are no paths: they are c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..measure.differing import differ
 from ..operators.formula import Formula, named
-from ..operators.model import Model
+from ..operators.model import Flat, Model
 from ..results import VariantMatch
-from .profiles import PROFILES, called
-from .trial import Actual, Array, Counts, Trial, Work, counted, exact_everywhere
+from .profiles import PROFILES, called_exactly
+from .trial import AT_ONCE, Actual, Array, Counts, Trial, Work, counted, exact_everywhere
 
 WIDTH = 4
 """How many formulas are varied at a time."""
@@ -59,14 +59,17 @@ class Search:
         """The keys of those that need not be tried once more."""
         self.near: list[Formula] = []
         """Those that explain most of the sample up to ties, the fewest steps first."""
-        self._choose(model.golden())
+        self._choose(None)
         form = model.form
         self._steps = form.steps_for(model)
         self._go_on([form.reference], list(form.listed(model)))
 
-    def _choose(self, outputs: Sequence[Array | None]) -> None:
-        """Take small parts into the sample: some where most differs from outputs, some others."""
-        counts = self._shares(outputs)
+    def _choose(self, formula: Formula | None) -> None:
+        """Take small parts into the sample: some where most differs from a formula, some others.
+
+        None stands for the golden.
+        """
+        counts = self._shares(formula)
         order, few = np.argsort(-counts.sum(axis=0), kind="stable"), PIECES[0]
         sizes = self.actual.sizes[:, None]
         while few < PIECES[1] and (counts * sizes)[:, order[:few]].sum() < ENOUGH:
@@ -79,21 +82,39 @@ class Search:
         self.sampled: Counts = np.array([sum(w.elements[i].size for w in works) for i in given])
         """How many elements of each output are in the sample."""
 
-    def _shares(self, outputs: Sequence[Array | None]) -> NDArray[np.float64]:
-        """Return the share of each output's elements that differ and are in each piece."""
-        shares = np.zeros((len(self.actual.given), len(self._pieces)))
-        for share, i in zip(shares, self.actual.given, strict=True):
-            actual, other = self.actual.outputs[i], outputs[i]
-            assert actual is not None
-            if other is None or not actual.size or other.size != actual.size:
-                continue
-            ours, theirs = (np.ascontiguousarray(side).reshape(-1) for side in (actual, other))
-            begins, ends = np.array([piece.spans[i] for piece in self._pieces]).T
-            some = begins < ends
-            # Each piece begins where the one before ends.
-            counts = np.add.reduceat(differ(ours, theirs), begins[some], dtype=np.int64)
-            share[some] = counts / actual.size
-        return shares
+    def _shares(self, formula: Formula | None) -> NDArray[np.float64]:
+        """Return the share of each output's elements that differ and are in each piece.
+
+        Args:
+            formula: what they differ from; None: the golden.
+        """
+        given = self.actual.given
+        shares = np.zeros((len(given), len(self._pieces)))
+        ends = [np.array([piece.spans[i][1] for piece in self._pieces]) for i in given]
+        for i, begin, made in self._made(formula):
+            at, actual = given.index(i), self.actual.read(i, begin, begin + made.size)
+            if actual.dtype == made.dtype and actual.size == made.size:
+                places = np.flatnonzero(differ(actual, made)) + begin
+                first, last = np.searchsorted(ends[at], [begin, begin + made.size])
+                counts = np.searchsorted(places, ends[at][first : last + 1])
+                shares[at, first : last + 1] += np.diff(counts, prepend=0)
+        return np.asarray(shares / np.maximum(self.actual.sizes, 1)[:, None])
+
+    def _made(self, formula: Formula | None) -> Iterator[tuple[int, int, Array]]:
+        """Yield pieces of what a formula, or the golden, has of each output: begin, elements."""
+        model, given = self.model, self.actual.given
+        if formula is None:
+            golden = [(i, Flat(g)) for i, g in enumerate(model.golden()) if g is not None]
+            for i, flat in (each for each in golden if each[0] in given):
+                for begin in range(0, flat.size, AT_ONCE):
+                    yield i, begin, flat.read(begin, begin + AT_ONCE)
+            return
+        for part in model.parts():
+            for i in given:
+                made = model.form.outputs[i].make(formula, part)
+                if made is not None:
+                    yield i, part.spans[i][0], made
+            part.forget()
 
     def differing(self, formula: Formula) -> Counts:
         """Count the elements of the sample that a formula has otherwise, by output."""
@@ -108,6 +129,11 @@ class Search:
         """Return the share of elements that a formula has otherwise, of all outputs alike."""
         return float((self.differing(formula) / np.maximum(self.sampled, 1)).sum())
 
+    def unexplained(self, formula: Formula) -> int:
+        """Count the elements of the sample that a formula has otherwise, and not by a tie."""
+        ties = sum(int(work.at_ties(formula).sum()) for work in self._works.values())
+        return int(self.differing(formula).sum()) - ties
+
     @property
     def best(self) -> Formula:
         """The formula that comes nearest, of the fewest steps."""
@@ -118,7 +144,7 @@ class Search:
         """Look where the best formula differs, too; tell whether that brought any nearer."""
         best = self.best
         known = sorted((formula for formula, _ in self.tried.values()), key=self.score)[:KNOWN]
-        self._choose(best.made_of(self.model))
+        self._choose(best)
         self.tried, self.near, self._seen = {}, [], set()
         self._go_on([self.model.form.reference, best], [*known, *self._varied([best])])
         return self.best.key != best.key
@@ -185,10 +211,7 @@ class Search:
     def _note(self, formulas: Sequence[Formula]) -> None:
         """Keep what explains most of the sample up to ties."""
         for formula in formulas:
-            differing = self.differing(formula)
-            ties = sum(work.at_ties(formula).sum() for work in self._works.values())
-            most = self.differing(self.model.form.reference)
-            left = int(differing.sum() - ties)
+            most, left = self.differing(self.model.form.reference), self.unexplained(formula)
             if left == 0 or (formula.own and left * MOST_LEFT <= int(most.sum())):
                 self.near.append(formula)
 
@@ -212,7 +235,6 @@ def _has_less(formula: Formula, found: Mapping[Any, Formula]) -> bool:
     return any(f.key in found for f in fewer)
 
 
-@np.errstate(all="ignore")
 def explanations(
     model: Model,
     outputs: Sequence[Array | None],
@@ -221,6 +243,27 @@ def explanations(
     up_to_ties: bool,
     far_fewer: bool = False,
 ) -> tuple[VariantMatch, ...]:
+    """Return the formulas of `explained`."""
+    return explained(model, outputs, name, up_to_ties=up_to_ties, far_fewer=far_fewer).matches
+
+
+class Explained(NamedTuple):
+    """What was found of formulas."""
+
+    matches: tuple[VariantMatch, ...] = ()
+    least_left: float = 1.0
+    """Which share of what no rounding explains the nearest formula leaves, in a sample."""
+
+
+@np.errstate(all="ignore")
+def explained(
+    model: Model,
+    outputs: Sequence[Array | None],
+    name: str | None = None,
+    *,
+    up_to_ties: bool,
+    far_fewer: bool = False,
+) -> Explained:
     """Return what explains outputs: byte for byte; else up to ties; else most of them.
 
     Args:
@@ -232,11 +275,11 @@ def explanations(
 
     Returns:
         Formulas that give every byte, benign ones first and then those of the fewest steps; or the
-        best that leaves some.
+        best that leaves some. And how near the nearest of all comes.
     """
     actual = Actual(model, outputs)
     if not actual.given or not actual.fits:
-        return ()
+        return Explained()
     search = Search(model, actual)
     asked = [] if name is None else [f for f in [named(model.form, name, model)] if f is not None]
     exact = exact_everywhere(actual, [*search.exact(), *asked])
@@ -247,7 +290,7 @@ def explanations(
     if up_to_ties and not exact and not search.near:
         search.pairs()
         exact = exact_everywhere(actual, search.exact())
-    found = [trial for trial in called(actual) if not trial.left.any()] + exact
+    found = called_exactly(actual) + exact
     if not found and up_to_ties:
         near = list({f.key: f for f in [*search.near, *asked]}.values())
         found = _nearest(counted(actual, near, model.parts()), actual, model)
@@ -257,7 +300,9 @@ def explanations(
     cited = {*PROFILES, *(formula.name for formula in model.form.cited)}
     found.sort(key=lambda t: (not t.variant.benign, _steps(t) * (t.variant.name not in cited)))
     names = [model.outputs[i] for i in actual.given]
-    return tuple(trial.match(names, model) for trial in found)
+    most = search.unexplained(model.form.reference)
+    least_left = search.unexplained(search.best) / most if most else 1.0
+    return Explained(tuple(trial.match(names, model) for trial in found), least_left)
 
 
 def _far_fewer(search: Search) -> list[Trial]:

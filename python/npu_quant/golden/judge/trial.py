@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,6 +22,8 @@ Array = NDArray[Any]
 Counts = NDArray[np.int64]
 """A number for each output that is given."""
 
+AT_ONCE = 1 << 20
+"""Elements of whole outputs that are compared at a time."""
 SELDOM = 8
 """Of codes at most one in so many is at a tie: where more differ, none is asked."""
 
@@ -42,14 +44,23 @@ class Actual:
 
     def of(self, part: Part, output: int) -> Array:
         """Return an output's elements of a part."""
+        return self.read(output, *part.spans[output])
+
+    def read(self, output: int, begin: int, end: int) -> Array:
+        """Return elements [begin, end) of an output."""
         flat = self._flats[output]
         assert flat is not None
-        return flat.read(*part.spans[output])
+        return flat.read(begin, end)
 
     def differing(self, other: Sequence[Array | None]) -> Counts:
         """Count the elements of each output that other ones have otherwise."""
         pairs = ((self.outputs[i], other[i]) for i in self.given)
         return np.array([difference(a, b) for a, b in pairs], np.int64)
+
+    def is_all_of(self, other: Sequence[Array | None]) -> bool:
+        """Tell whether none of them differs, until one does."""
+        pairs = ((self.outputs[i], other[i]) for i in self.given)
+        return not any(any(_differences(a, b)) for a, b in pairs)
 
 
 def _size(array: Array | None) -> int:
@@ -58,11 +69,19 @@ def _size(array: Array | None) -> int:
 
 def difference(actual: Array | None, other: Array | None) -> int:
     """Count the elements whose bytes differ, but for two NaN; all of them where none fit."""
+    return sum(_differences(actual, other))
+
+
+def _differences(actual: Array | None, other: Array | None) -> Iterator[int]:
+    """Yield the same of AT_ONCE elements after the other."""
     assert actual is not None
     if other is None or other.dtype != actual.dtype or other.size != actual.size:
-        return actual.size
-    flat = (np.ascontiguousarray(side).reshape(-1) for side in (actual, other))
-    return int(np.count_nonzero(differ(*flat)))
+        yield actual.size
+        return
+    ours, theirs = Flat(actual), Flat(other)
+    for begin in range(0, actual.size, AT_ONCE):
+        both = (side.read(begin, begin + AT_ONCE) for side in (ours, theirs))
+        yield int(np.count_nonzero(differ(*both)))
 
 
 def _but_for(made: Array, rows: Array, actual: Array, begin: int, end: int, size: int) -> Array:

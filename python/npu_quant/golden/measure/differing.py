@@ -12,7 +12,8 @@ from ...arrays import Source
 from ..results import TieTest
 from ..sources import blocks
 
-MOST_AT_ONCE = 1 << 20
+MOST_AT_ONCE = 1 << 18
+"""Elements that are read at a time: where all differ, tests hold 100 bytes for each."""
 
 
 class Differences(NamedTuple):

@@ -61,7 +61,7 @@ class Part:
     @property
     def is_several(self) -> bool:
         """Whether the name is that of several rows or columns."""
-        return self.name.startswith(("rows", "columns", "blocks", "scales"))
+        return self.name.startswith(("rows", "columns", "blocks", "elements", "scales"))
 
     @property
     def where(self) -> str:
@@ -153,7 +153,7 @@ def part_of(
     if not found:
         return None
     both = [found[kind] for kind in ("row", "column") if kind in found]
-    name = ", ".join(span.words for span in both)
+    name = ", ".join(span.words for span in both if span.words)
     if len(both) == 2 and names is None:
         name = "{} columns {}-{}".format(both[0].words, *both[1].ends)
         if len(both[1].places) != both[1].ends[1] + 1 - both[1].ends[0]:
@@ -166,7 +166,8 @@ def _span_of(place: Concentration, layout: Layout, names: Names | None) -> tuple
     if place.kind.endswith("period"):
         kind = "row" if place.kind.startswith("row") else "column"
         (period, first), end = place.places, layout.rows if kind == "row" else layout.columns
-        return kind, Span(np.arange(first, end, period), f"{kind}s {every(period, first)}")
+        words = place.named or f"{kind}s {every(period, first)}"
+        return kind, Span(np.arange(first, end, period), words)
     kind = place.kind.rstrip("s")
     if kind not in ("row", "column"):
         return "", Span(np.zeros(0, np.int64), "")

@@ -299,5 +299,7 @@ def value_of(source: Source, place: int, own: Elements | None = None) -> int | f
     element = source.read(place, place + 1)
     if own is not None and isinstance(own, Small):
         return float(own.values(element)[0])
+    if source.dtype.kind == "b" and (byte := int(element.view(np.uint8)[0])) > 1:
+        return byte  # NumPy takes it for True, though it is not the byte of True
     number: int | float = element[0].item() if source.dtype.kind in "iub" else float(element[0])
     return number

@@ -15,7 +15,7 @@ from ..results import TieTest
 from .arithmetic import Floats
 from .edges import Edges, edges_of
 from .model import Array, Flat, Float32, Float64, Model, Part
-from .scale_grid import ScaleGrid
+from .scale_grid import Grid, ScaleGrid
 
 BIAS, NOT_FINITE = 127, 255
 """Of E8M0: byte b stands for 2^(b - BIAS), NOT_FINITE for NaN."""
@@ -214,7 +214,7 @@ class BlockModel(Model):
         )
         return f"{first} to {last}"
 
-    def scale_grid(self, output: int) -> ScaleGrid | None:
+    def scale_grid(self, output: int) -> Grid | None:
         """Return how bytes are named by the input's rows and columns."""
         if self.kinds[output] != "scale":
             return None

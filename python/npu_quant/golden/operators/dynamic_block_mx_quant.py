@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from .blocks import BlockPart, Blocks
 from .dynamic_mx_quant import DynamicMxQuant
 from .model import Array, Float32
-from .scale_grid import ScaleGrid
+from .scale_grid import Grid, ScaleGrid
 
 TILE = 32
 
@@ -65,7 +65,7 @@ class DynamicBlockMxQuant(DynamicMxQuant):
         begin, end = (int(row) * self.across for row in self.blocks[0].edges[[first, last]])
         return codes, (begin, end), of_columns
 
-    def scale_grid(self, output: int) -> ScaleGrid | None:
+    def scale_grid(self, output: int) -> Grid | None:
         """Return how bytes are named by the input's rows and columns."""
         if self.outputs[output] == "scale1":
             return ScaleGrid(self.x.shape, TILE)

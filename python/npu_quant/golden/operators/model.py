@@ -7,7 +7,7 @@ import copy
 import importlib
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,7 @@ from ..._codes import int4_of
 from ..elements import Elements, elements_of
 from ..results import TieTest
 from .formula import Before, Form, Formula
-
-if TYPE_CHECKING:
-    from .scale_grid import ScaleGrid
+from .scale_grid import Grid, list_grid
 
 Array = NDArray[Any]
 Places = NDArray[np.int64]
@@ -124,7 +122,9 @@ class Part:
         return array.reshape(-1)
 
     def forget(self) -> None:
-        """Let go of what was made."""
+        """Let go of what was made: at once, though keys of a wide part refer to it."""
+        for wide in [made for made in self._made.values() if isinstance(made, Part)]:
+            wide.forget()
         self._made.clear()
 
 
@@ -229,9 +229,11 @@ class Model(abc.ABC):
         """Say which part of the input an element of an output is for, where that is no row."""
         return ""
 
-    def scale_grid(self, output: int) -> ScaleGrid | None:
+    def scale_grid(self, output: int) -> Grid | None:
         """Return how an output's places are named by those of the input, where not by its own."""
-        return None
+        shapes = self.output_shapes()
+        by_column = self.inputs.get("quant_mode") == "perchannel"
+        return list_grid(shapes[output], shapes[0], by_column=by_column)
 
     def ignores(self, output: int) -> bool:
         """Tell whether some elements of an output mean nothing: `as_elements` makes them golden."""
@@ -298,6 +300,7 @@ class Model(abc.ABC):
             if before is not None:
                 place = index[at] - part.spans[output][0]
                 value[at], magnitude[at] = (some[place] for some in before)
+            part.forget()
         return value, magnitude
 
     def _parts_with(self, output: int, index: Places) -> Iterator[tuple[Part, Places]]:

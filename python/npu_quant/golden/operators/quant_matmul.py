@@ -242,14 +242,16 @@ class QuantMatmul(ProductModel):
         self.has_own_scales = scale.ndim == 1
         in_groups = is_whole and not self.has_own_scales
         names = {n: given[n] for n in ("x1_dtype", "x2_dtype")}
-        a, b = _products.factors(given["x1"], given["x2"], **names)
+        x1 = given["x1"]
+        k = _products.matrix_of(x1[..., :0, :], names["x1_dtype"]).shape[-1]
+        b = _products.matrix_of(given["x2"], names["x2_dtype"], k).astype(np.float64)
         if in_groups or not is_whole:
-            self.take_sums(a.shape[-1], len(scale) if in_groups else None)
+            self.take_sums(k, len(scale) if in_groups else None)
         self.is_shifted = in_groups and given["x1"].dtype == np.int8
-        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-        self._products = [self._product(*own) for own in self._each(batch, a, b)]
+        batch = np.broadcast_shapes(x1.shape[:-2], b.shape[:-2])
+        self._products = [self._product(*own) for own in self._each(batch, x1, b)]
         self.columns = b.shape[-1]
-        shape = (*batch, a.shape[-2], self.columns)
+        shape = (*batch, x1.shape[-2], self.columns)
         one = np.ones(1, np.float32)
         # Nothing is in it but its shape.
         self.read(np.broadcast_to(np.int8(0), shape), one, None)
@@ -265,21 +267,24 @@ class QuantMatmul(ProductModel):
         every = [np.broadcast_to(m, (*batch, *m.shape[-2:])) for m in matrices]
         yield from ([m[i] for m in every] for i in np.ndindex(*batch))
 
-    def _product(self, a: Array, b: Array, *powers: Array) -> Product:
+    def _product(self, x1: Array, b: Array, *powers: Array) -> Product:
         """Return a product of two matrices."""
 
         def right() -> Array:
             return b
 
+        def numbers(codes: Array) -> Array:
+            return products.numbers_in(codes, self.inputs["x1_dtype"]) - 8 * self.is_shifted
+
         if powers:
-            return products.of_mx(a, np.asarray, right, *powers)
+            return products.of_mx(x1, numbers, right, *powers)
         if not self.is_float_sum:
-            return products.of_integers(a, np.asarray, right)
+            return products.of_integers(x1, numbers, right)
         if not self.in_groups:
-            return products.of_blocks(a, np.asarray, right)
+            return products.of_blocks(x1, numbers, right)
         offset = None if self.is_shifted else self.inputs["offset"]
         scale = page.scales_of(self.inputs["scale"])
-        return products.in_groups(a - 8 * self.is_shifted, np.asarray, right, scale, offset)
+        return products.in_groups(x1, numbers, right, scale, offset)
 
     def _take_rest(self, shape: tuple[int, ...]) -> None:
         rows, bias, offset = (self.inputs[n] for n in ("pertoken_scale", "bias", "offset"))

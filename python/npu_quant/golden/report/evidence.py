@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from .why import (
 )
 
 _MOST_VARIANTS, _MOST_NAMES = 3, 70
+_NEAR = 0.5
+"""A formula that leaves so much of the differences may be one of two faults."""
 _IN_NUMBERS = ("exact", "sqnr=40")
 """Presets whose answers the counts and the SQNR give."""
 
@@ -106,7 +108,9 @@ def _counts(output: OutputComparison, m: Metrics) -> str:
     text = f"{differ(m, own.noun)} ({words.share(m.mismatches, m.count)}); "
     below, above = words.count(m.steps["-1"]), words.count(m.steps["+1"])
     if own.carrier.kind == "b":
-        return f"{text}False for True: {below}  True for False: {above}"
+        other = m.mismatches - m.steps["-1"] - m.steps["+1"]
+        rest = f"  same, in other bytes: {words.count(other)}" if other else ""
+        return f"{text}False for True: {below}  True for False: {above}{rest}"
     far = sum(n for step, n in m.steps.items() if step not in ("-1", "0", "+1"))
     return f"{text}{own.step} -1: {below}  +1: {above}  beyond: {words.count(far)}"
 
@@ -273,4 +277,20 @@ def _next(comparison: ComparisonData) -> str:
         what = either("op= and inputs=", "--op and its inputs by name")
         what = "inputs instead of a golden" if comparison.op else what
         return f"next: give {what} to learn whether it is rounding"
-    return either(f'next: npu_quant.golden.explain(actual, "{comparison.op}", inputs)', "")
+    if comparison.variants or comparison.least_left <= _NEAR:
+        return either(f'next: npu_quant.golden.explain(actual, "{comparison.op}", inputs)', "")
+    return _next_without_formula(failing)
+
+
+def _next_without_formula(failing: Sequence[OutputComparison]) -> str:
+    """Say what to do where no cause is known, and no formula comes near."""
+    if any(o.causes or o.notes for o in failing):
+        return ""
+    known = ["no formula is near"]
+    metrics = [o.metrics for o in failing if o.metrics is not None]
+    for step, way in (("+1", "up"), ("-1", "down")):
+        if all(m.steps[step] == m.mismatches for m in metrics):
+            known.append(f"all are one step {way}")
+    if not any(o.where.concentrations for o in failing if o.where is not None):
+        known.append("and they form no pattern")
+    return f"next: {', '.join(known)}: run it twice and compare the two"

@@ -146,7 +146,7 @@ def _maps(output: OutputComparison, name: str) -> list[str]:
     where = output.where
     if where is None:
         return []
-    names = where.axes if len(output.shape) > 1 else ("row", "element")
+    names = where.axes
     whole = output.seen.map
     if whole is not None:
         caption = f"{name}where the differences are"

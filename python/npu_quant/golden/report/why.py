@@ -23,6 +23,8 @@ _COUNTED = {
 _MOST_LEFT = 20
 """A formula that leaves one in so many differences is worth a word, whatever lies at ties."""
 _MOST_NAMED = 2
+_CAUSE = 1
+"""The rank of a cause."""
 
 
 class Reason(NamedTuple):
@@ -48,8 +50,13 @@ def reason_of(comparison: ComparisonData) -> Reason:
         of_each = partial(reason_of_output, comparison)
         return Reason(some_of(comparison.outputs, _MOST_NAMED, lambda o: str(of_each(o))))
     failing = [o for o in in_order_of_cause(comparison) if not o.passed]
-    reasons = [reason_of_output(comparison, o) for o in failing or [comparison.decisive]]
-    return min(reasons, key=lambda reason: reason.rank)
+    failing = failing or [comparison.decisive]
+    reasons = [reason_of_output(comparison, o) for o in failing]
+    # A cause of the codes says what was done to rows; that of their scales follows from it.
+    least = min(reason.rank for reason in reasons)
+    best = [pair for pair in zip(reasons, failing, strict=True) if pair[0].rank == least]
+    of_codes = (reason for reason, o in best if o.kind not in ("scale", "offset"))
+    return next(of_codes, best[0][0]) if least == _CAUSE else best[0][0]
 
 
 def reason_of_output(comparison: ComparisonData, output: OutputComparison) -> Reason:
@@ -102,8 +109,8 @@ def _reasons(comparison: ComparisonData, output: OutputComparison) -> Iterator[R
     if found:
         counts = f"{words.count(found[0].held)} of {words.counted(found[0].of, 'difference')}"
     of = ", ".join(filter(None, [name, counts]))
-    for cause in output.causes:
-        yield Reason(cause, of, 1)
+    for cause in (*output.causes, *output.notes):
+        yield Reason(cause, of, _CAUSE)
     for variant in comparison.variants:
         if _is_near(variant, output, m):
             yield Reason(follows(comparison, variant, output), name, 2)
@@ -196,6 +203,11 @@ def pair_text(output: OutputComparison, where: Where) -> str:
     index = [int(i) for i in np.unravel_index(where.worst, output.shape)]
     place = f"{words.index(index)} " if index else ""
     place += f"({where.worst_place}) " if where.worst_place else ""
+    if elements_of_output(output).carrier.kind == "b":
+        ours, theirs = (
+            str(bool(byte)) + (f" (byte {byte})" if byte > 1 else "") for byte in (actual, golden)
+        )
+        return f"{place}actual {ours}, golden {theirs}"
     if elements_of_output(output).is_even:
         return f"{place}actual {actual}, golden {golden}"
     text = f"{place}actual {words.number(actual)}, golden {words.number(golden)}"
