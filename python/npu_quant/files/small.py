@@ -63,10 +63,14 @@ def parsed(data: bytes, deepest: int | None = DEEPEST) -> Any:
     except MemoryError as error:
         raise ValueError("needs more memory than there is") from error
     except RecursionError as error:
-        raise ValueError("nests too deeply") from error
+        raise ValueError(_too_deep(deepest)) from error
     if deepest is not None and _nests(value, deepest):
-        raise ValueError(f"nests deeper than {deepest} levels")
+        raise ValueError(_too_deep(deepest))
     return value
+
+
+def _too_deep(deepest: int | None) -> str:
+    return "nests too deeply" if deepest is None else f"nests deeper than {deepest} levels"
 
 
 def _nests(value: Any, deepest: int) -> bool:
