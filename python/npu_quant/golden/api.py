@@ -19,7 +19,6 @@ from .judge.outputs import (
     check_axis,
     judged,
     matches_of,
-    of_groups,
     paired,
     settled,
 )
@@ -27,6 +26,7 @@ from .judge.power import blind_spot
 from .judge.ranking import ranked_formulas
 from .judge.refusal import refusal_of
 from .judge.request import Limit, Limits, Request
+from .judge.undefined import defined, in_full, in_place
 from .operators import Model, model_of, name_of, outputs_of
 from .report import explanation as of_formulas
 from .report import pair
@@ -216,13 +216,14 @@ def compared(sides: Sides, request: Request) -> Comparison:
     model = sides.model
     whole = [in_one_dtype(pair, model) for pair in sides.pairs]
     given = {**sides.actual, **{name: actual for name, actual, _ in whole if actual is not None}}
-    pairs = [of_groups(pair, model) for pair in whole]
+    pairs = [in_place(pair, model) for pair in whole]
     outputs = [judged(pair, given, model, request) for pair in pairs]
     matches = matches_of(model, given, outputs, request.variant)
     accepted = verdict.accepted_of(matches, request.variant)
-    outputs = settled(outputs, pairs, matches, accepted, request.limits)
+    kept = [defined(pair, model) for pair in pairs]
+    outputs = settled(outputs, kept, matches, accepted, request.limits)
     outputs = with_causes(outputs, pairs, model)
-    outputs = [_in_full(*both) for both in zip(outputs, whole, strict=True)]
+    outputs = [in_full(*both, model) for both in zip(outputs, whole, strict=True)]
     comparison = Comparison(
         op=sides.op,
         outputs=tuple(outputs),
@@ -238,14 +239,6 @@ def compared(sides: Sides, request: Request) -> Comparison:
         blind_spot=_blind_spot(model, outputs, whole),
     )
     return dataclasses.replace(comparison, refusal=_refusal(comparison, sides, request))
-
-
-def _in_full(output: OutputComparison, whole: Paired) -> OutputComparison:
-    """Return an output with its shape, and how many of its rows were compared if not all."""
-    shape = output.shape if whole[2] is None else whole[2].shape
-    if shape == output.shape:
-        return output
-    return dataclasses.replace(output, shape=shape, rows_compared=output.shape[0])
 
 
 def _refusal(comparison: Comparison, sides: Sides, request: Request) -> str | None:
@@ -353,7 +346,13 @@ def explain(
         for name, golden in zip(model.outputs, model.golden(), strict=True)
     ]
     sources = [in_one_dtype(pair, model)[1] for pair in pairs]
-    arrays = [None if source is None else source.array() for source in sources]
+    regions = [model.undefined(i) for i in range(len(pairs))]
+    arrays = [
+        None if source is None or (region is not None and not region.count) else source.array()
+        for source, region in zip(sources, regions, strict=True)
+    ]
+    if any(s is not None for s in sources) and all(array is None for array in arrays):
+        raise ParamError(f"{model.op} leaves all of actual undefined: nothing can be explained.")
     results = ranked_formulas(model, arrays, progress)
     known = {n: a for n, a in zip(model.outputs, arrays, strict=True) if a is not None}
     titles = tuple(

@@ -254,6 +254,16 @@ class Metrics(ShortRepr):
 
 
 @dataclass(frozen=True, repr=False)
+class LeftOut(ShortRepr):
+    """What an operator leaves undefined of an output with these inputs: it is not compared."""
+
+    rows: str
+    """Such as "rows 5 to 7"; "" where all of the output is undefined."""
+    why: str
+    """What these rows are, such as "of no group", or the output: "not computed with ..."."""
+
+
+@dataclass(frozen=True, repr=False)
 class OutputComparison(ShortRepr):
     """The comparison of one array."""
 
@@ -299,9 +309,11 @@ class OutputComparison(ShortRepr):
     """The side that has it, "actual" or "golden"; "" where both have."""
     same: bool = False
     """Whether actual and golden are the same memory or the same array of the same file."""
+    left_out: LeftOut | None = None
+    """What the operator leaves undefined of it; None where all is compared."""
     rows_compared: int | None = None
-    """Of groups that do not have all rows, which the first axis holds: how many rows they have. The
-    others mean nothing; None where all are compared."""
+    """How many rows are compared of an output that is not compared in full: 0 of one that is wholly
+    undefined. None where all are compared."""
     constant: bool = False
     """Of one that passes: whether the golden has no two different values."""
     seen: Seen = field(default=Seen(), repr=False, compare=False)

@@ -12,7 +12,15 @@ from ..._shown import some_of
 from ..elements import elements_of_output
 from ..judge.verdict import may_be_rounding
 from ..measure.layout import every
-from ..results import ComparisonData, Concentration, Metrics, OutputComparison, VariantMatch, Where
+from ..results import (
+    ComparisonData,
+    Concentration,
+    LeftOut,
+    Metrics,
+    OutputComparison,
+    VariantMatch,
+    Where,
+)
 from . import words
 
 _COUNTED = {
@@ -46,7 +54,8 @@ def reason_of(comparison: ComparisonData) -> Reason:
         return Reason(follows(comparison, exact(comparison)[0]))
     if comparison.rung == "identical":
         of_each = partial(reason_of_output, comparison)
-        return Reason(some_of(comparison.outputs, _MOST_NAMED, lambda o: str(of_each(o))))
+        outputs = [o for o in comparison.outputs if o.rows_compared != 0] or comparison.outputs
+        return Reason(some_of(outputs, _MOST_NAMED, lambda o: str(of_each(o))))
     failing = [o for o in in_order_of_cause(comparison) if not o.passed]
     reasons = [reason_of_output(comparison, o) for o in failing or [comparison.decisive]]
     return min(reasons, key=lambda reason: reason.rank)
@@ -70,16 +79,20 @@ def structure(comparison: ComparisonData) -> list[str]:
 
 
 def set_aside(comparison: ComparisonData) -> list[str]:
-    """List the rows that are of no group."""
-    known = (o for o in comparison.outputs if o.rows_compared is not None)
-    own = dict.fromkeys((o.rows_compared or 0, o.shape[0] - 1) for o in known)
-    return [f"{_rows(*each)} of no group: not compared" for each in own]
-
-
-def _rows(first: int, last: int) -> str:
-    if first == last:
-        return f"row {words.count(first)} is"
-    return f"rows {words.count(first)} to {words.count(last)} are"
+    """Say what operators leave undefined, and of which outputs where others have such rows, too."""
+    found: dict[LeftOut, list[str]] = {}
+    for o in comparison.outputs:
+        if o.left_out is not None:
+            found.setdefault(o.left_out, []).append(o.name)
+    compared = {o.name for o in comparison.outputs if o.shape and o.rows_compared != 0}
+    texts = []
+    for left_out, names in found.items():
+        named, rows = words.names(names), left_out.rows
+        is_one = rows.startswith("row ") if rows else len(names) == 1
+        start = f"{named}: " if rows and compared - {*names} else ""
+        verb = "is" if is_one else "are"
+        texts.append(f"{start}{rows or named} {verb} {left_out.why}: not compared")
+    return texts
 
 
 def exact(comparison: ComparisonData) -> list[VariantMatch]:
@@ -90,6 +103,9 @@ def exact(comparison: ComparisonData) -> list[VariantMatch]:
 def _reasons(comparison: ComparisonData, output: OutputComparison) -> Iterator[Reason]:
     """Yield what there is to say of an output, the most telling first."""
     name, m = output.name, output.metrics
+    if output.rows_compared == 0:
+        yield Reason("not compared", name)
+        return
     if output.problem is not None or m is None:
         text = output.notes[0] if output.rung_of_values else output.problem or "not compared"
         yield Reason(text, "" if output.rung_of_values else name)
