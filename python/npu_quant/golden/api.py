@@ -227,7 +227,7 @@ def compared(sides: Sides, request: Request) -> Comparison:
     comparison = Comparison(
         op=sides.op,
         outputs=tuple(outputs),
-        decisive=verdict.decisive_of(outputs),
+        decisive=verdict.decisive_of([o for o in outputs if o.rows_compared != 0] or outputs),
         margin=verdict.greatest_margin(outputs),
         actual_name=request.actual_name or _origin([a for _, a, _ in pairs]),
         golden_name=request.golden_name or _origin([g for *_, g in pairs], model),

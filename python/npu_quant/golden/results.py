@@ -258,9 +258,8 @@ class LeftOut(ShortRepr):
     """What an operator leaves undefined of an output with these inputs: it is not compared."""
 
     rows: str
-    """Such as "rows 5 to 7"; "" where all of the output is undefined."""
+    """Such as "rows 5 to 7"; "" for all of the output. `why`: what they are, as "of no group"."""
     why: str
-    """What these rows are, such as "of no group", or the output: "not computed with ..."."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -312,8 +311,7 @@ class OutputComparison(ShortRepr):
     left_out: LeftOut | None = None
     """What the operator leaves undefined of it; None where all is compared."""
     rows_compared: int | None = None
-    """How many rows are compared of an output that is not compared in full: 0 of one that is wholly
-    undefined. None where all are compared."""
+    """How many of its rows are compared, 0 where it is wholly undefined; None: all."""
     constant: bool = False
     """Of one that passes: whether the golden has no two different values."""
     seen: Seen = field(default=Seen(), repr=False, compare=False)

@@ -66,6 +66,7 @@ def in_full(output: OutputComparison, whole: Paired, model: Model | None) -> Out
     return dataclasses.replace(
         output,
         shape=shape,
+        same=output.same and region.count > 0,
         rows_compared=region.count,
         left_out=LeftOut(region.words, region.why),
         seen=dataclasses.replace(output.seen, worst=worst),

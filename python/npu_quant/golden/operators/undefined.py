@@ -124,7 +124,7 @@ def behind_list(inputs: Inputs) -> Any:
 def experts_of(inputs: Inputs) -> NDArray[Any]:
     """Return the experts of expert_idx that are in the range."""
     experts, own = inputs["expert_idx"], inputs["active_expert_range"]
-    start, end = own if len(own) else (0, inputs["expert_num"])
+    start, end = (0, inputs["expert_num"]) if own is None or not len(own) else own
     return np.asarray(experts[(experts >= start) & (experts < end)])
 
 

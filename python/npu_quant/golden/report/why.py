@@ -85,14 +85,18 @@ def set_aside(comparison: ComparisonData) -> list[str]:
         if o.left_out is not None:
             found.setdefault(o.left_out, []).append(o.name)
     compared = {o.name for o in comparison.outputs if o.shape and o.rows_compared != 0}
-    texts = []
-    for left_out, names in found.items():
-        named, rows = words.names(names), left_out.rows
-        is_one = rows.startswith("row ") if rows else len(names) == 1
-        start = f"{named}: " if rows and compared - {*names} else ""
-        verb = "is" if is_one else "are"
-        texts.append(f"{start}{rows or named} {verb} {left_out.why}: not compared")
-    return texts
+    return [
+        f"{words.names(names)}: " * bool(left_out.rows and compared - {*names})
+        + left_out_text(left_out, *names)
+        for left_out, names in found.items()
+    ]
+
+
+def left_out_text(left_out: LeftOut, *names: str) -> str:
+    """Say what is left out of outputs of these names."""
+    rows = left_out.rows
+    is_one = rows.startswith("row ") if rows else len(names) == 1
+    return f"{rows or words.names(names)} {'is' if is_one else 'are'} {left_out.why}: not compared"
 
 
 def exact(comparison: ComparisonData) -> list[VariantMatch]:
@@ -103,8 +107,8 @@ def exact(comparison: ComparisonData) -> list[VariantMatch]:
 def _reasons(comparison: ComparisonData, output: OutputComparison) -> Iterator[Reason]:
     """Yield what there is to say of an output, the most telling first."""
     name, m = output.name, output.metrics
-    if output.rows_compared == 0:
-        yield Reason("not compared", name)
+    if output.left_out is not None and output.rows_compared == 0:
+        yield Reason(left_out_text(output.left_out, name))
         return
     if output.problem is not None or m is None:
         text = output.notes[0] if output.rung_of_values else output.problem or "not compared"
