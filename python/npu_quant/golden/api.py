@@ -117,6 +117,7 @@ def compare(
     `tie` and `variant` need the inputs: a comparison of two arrays alone never ends in `tie`. Codes
     of int4, hifloat8 and float8 are judged by the numbers that they stand for, which the operator's
     own arguments say: int4 packed in int32 or an element each, hifloat8 and float8 as bytes, too.
+    What an operator's documents leave undefined is not compared, and the report says what that is.
 
     Args:
         actual: what is to be judged: an array, or a tuple or dict of arrays, None for an output

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from .model import Array
-
+Array = NDArray[Any]
 Edges = NDArray[np.int64]
 """With which row each block begins; behind the last one, where it ends. Some may be empty."""
 
