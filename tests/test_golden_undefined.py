@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -369,8 +368,23 @@ def test_places_are_the_outputs_own() -> None:
     assert "rows 5 to 7 are of no group: not compared" in str(comparison)
 
 
-def test_a_preset_counts_what_is_defined() -> None:
-    """One wrong value of 1,280 is more than one in a thousand; of all 2,048 it would be less."""
-    op, inputs, rows = gated([3, 2], 1, (8, 512))
-    y, scale = with_bytes(outputs(op, inputs), rows, partial(constant))
-    assert judged([y, scale], op, inputs).output("y").metrics.count == 5 * 256
+@pytest.mark.parametrize("ends", [[64], [128, 128], [64, 64]])
+def test_bytes_behind_the_last_block_of_all(ends: list[int]) -> None:
+    """They are named by the input's rows, also where the last ones are of no block."""
+    op, x = "npu_grouped_dynamic_mx_quant", rng(40).standard_normal((ends[-1], 6))
+    inputs = {"x": x.astype(np.float32), "group_index": np.array(ends, np.int32)}
+    y, scale = outputs(op, inputs)
+    scale[-1] = 99
+    assert judged([y, scale], op, inputs).rung == "identical"
+    scale[0, 2:4, 1] += 1
+    output = judged([y, scale], op, inputs).output("mxscale")
+    assert output.metrics.mismatches == 2
+    assert output.metrics.count == output.rows_compared * 12
+    assert output.where.worst_place.startswith("rows 32 to 63 of column")
+
+
+def test_counts_are_of_what_is_defined() -> None:
+    op, inputs, rows = CASES["dequantized"]
+    made = with_bytes(outputs(op, inputs), rows, random)
+    y = judged(made, op, inputs).output("y")
+    assert (y.metrics.count, y.shape) == (5 * 64, (8, 64))

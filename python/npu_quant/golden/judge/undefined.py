@@ -20,16 +20,17 @@ from ..sources import ArraySource, Cast
 def in_place(pair: Paired, model: Model | None) -> Paired:
     """Return both arrays without undefined rows at their end, so that places stay what they are.
 
-    Undefined rows elsewhere stay: there both sides are golden.
+    Undefined rows elsewhere stay, and those of outputs whose places are named by the input: there
+    both sides are golden.
     """
     region = _region_of(pair, model)
-    return pair if region is None or not region.is_tail else _without(pair, region)
+    return pair if region is None or not _is_cut(pair, region, model) else _without(pair, region)
 
 
 def defined(pair: Paired, model: Model | None) -> Paired:
     """Return both arrays, which may be `in_place`, without any undefined rows."""
     region = _region_of(pair, model)
-    return pair if region is None or region.is_tail else _without(pair, region)
+    return pair if region is None or _is_cut(pair, region, model) else _without(pair, region)
 
 
 def both_of(pair: Paired) -> tuple[Source, Source]:
@@ -79,6 +80,12 @@ def _region_of(pair: Paired, model: Model | None) -> Region | None:
     if model is None or not are_alike(*sides):
         return None
     return model.undefined(model.outputs.index(name))
+
+
+def _is_cut(pair: Paired, region: Region, model: Model | None) -> bool:
+    """Say whether `in_place` leaves out what is undefined of a pair."""
+    assert model is not None
+    return region.is_tail and model.scale_grid(model.outputs.index(pair[0])) is None
 
 
 def _without(pair: Paired, region: Region) -> Paired:
