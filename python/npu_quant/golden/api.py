@@ -20,7 +20,6 @@ from .judge.outputs import (
     check_axis,
     judged,
     matches_of,
-    of_groups,
     paired,
     settled,
 )
@@ -29,6 +28,7 @@ from .judge.ranking import ranked_formulas
 from .judge.refusal import refusal_of
 from .judge.request import Limit, Limits, OperatorName, Request
 from .judge.tolerance import Preset
+from .judge.undefined import defined, in_full, in_place
 from .operators import Model, model_of, name_of, outputs_of
 from .report import explanation as of_formulas
 from .report import pair
@@ -119,6 +119,7 @@ def compare(
     `tie` and `variant` need the inputs: a comparison of two arrays alone never ends in `tie`. Codes
     of int4, hifloat8 and float8 are judged by the numbers that they stand for, which the operator's
     own arguments say: int4 packed in int32 or an element each, hifloat8 and float8 as bytes, too.
+    What an operator's documents leave undefined is not compared, and the report says what that is.
 
     Args:
         actual: what is to be judged: an array, or a tuple or dict of arrays, None for an output
@@ -225,19 +226,20 @@ def compared(sides: Sides, request: Request) -> Comparison:
     model = sides.model
     whole = [in_one_dtype(pair, model) for pair in sides.pairs]
     given = {**sides.actual, **{name: actual for name, actual, _ in whole if actual is not None}}
-    pairs = [of_groups(pair, model) for pair in whole]
+    pairs = [in_place(pair, model) for pair in whole]
     outputs = [judged(pair, given, model, request) for pair in pairs]
     if any(output.rung != "identical" for output in outputs):
         check_sums(*sides.given)  # before anything is said of what may be damage
     matches, least_left = matches_of(model, given, outputs, request.variant)
     accepted = verdict.accepted_of(matches, request.variant)
-    outputs = settled(outputs, pairs, matches, accepted, request.limits)
+    kept = [defined(pair, model) for pair in pairs]
+    outputs = settled(outputs, kept, matches, accepted, request.limits)
     outputs = with_causes(outputs, pairs, model)
-    outputs = [_in_full(*both) for both in zip(outputs, whole, strict=True)]
+    outputs = [in_full(*both, model) for both in zip(outputs, whole, strict=True)]
     comparison = Comparison(
         op=sides.op,
         outputs=tuple(outputs),
-        decisive=verdict.decisive_of(outputs),
+        decisive=verdict.decisive_of([o for o in outputs if o.rows_compared != 0] or outputs),
         margin=verdict.greatest_margin(outputs),
         actual_name=request.actual_name or _origin([a for _, a, _ in pairs]),
         golden_name=request.golden_name or _origin([g for *_, g in pairs], model),
@@ -250,14 +252,6 @@ def compared(sides: Sides, request: Request) -> Comparison:
         blind_spot=_blind_spot(model, outputs, whole),
     )
     return dataclasses.replace(comparison, refusal=_refusal(comparison, sides, request))
-
-
-def _in_full(output: OutputComparison, whole: Paired) -> OutputComparison:
-    """Return an output with its shape, and how many of its rows were compared if not all."""
-    shape = output.shape if whole[2] is None else whole[2].shape
-    if shape == output.shape:
-        return output
-    return dataclasses.replace(output, shape=shape, rows_compared=output.shape[0])
 
 
 def _refusal(comparison: Comparison, sides: Sides, request: Request) -> str | None:
@@ -365,7 +359,13 @@ def explain(
         for name, golden in zip(model.outputs, model.golden(), strict=True)
     ]
     sources = [in_one_dtype(pair, model)[1] for pair in pairs]
-    arrays = [None if source is None else source.array() for source in sources]
+    regions = [model.undefined(i) for i in range(len(pairs))]
+    arrays = [
+        None if source is None or (region is not None and not region.count) else source.array()
+        for source, region in zip(sources, regions, strict=True)
+    ]
+    if any(s is not None for s in sources) and all(array is None for array in arrays):
+        raise ParamError(f"{model.op} leaves all of actual undefined: nothing can be explained.")
     results = ranked_formulas(model, arrays, progress)
     known = {n: a for n, a in zip(model.outputs, arrays, strict=True) if a is not None}
     titles = tuple(

@@ -254,6 +254,15 @@ class Metrics(ShortRepr):
 
 
 @dataclass(frozen=True, repr=False)
+class LeftOut(ShortRepr):
+    """What an operator leaves undefined of an output with these inputs: it is not compared."""
+
+    rows: str
+    """Such as "rows 5 to 7"; "" for all of the output. `why`: what they are, as "of no group"."""
+    why: str
+
+
+@dataclass(frozen=True, repr=False)
 class OutputComparison(ShortRepr):
     """The comparison of one array."""
 
@@ -299,9 +308,10 @@ class OutputComparison(ShortRepr):
     """The side that has it, "actual" or "golden"; "" where both have."""
     same: bool = False
     """Whether actual and golden are the same memory or the same array of the same file."""
+    left_out: LeftOut | None = None
+    """What the operator leaves undefined of it; None where all is compared."""
     rows_compared: int | None = None
-    """Of groups that do not have all rows, which the first axis holds: how many rows they have. The
-    others mean nothing; None where all are compared."""
+    """How many of its rows are compared, 0 where it is wholly undefined; None: all."""
     constant: bool = False
     """Of one that passes: whether the golden has no two different values."""
     seen: Seen = field(default=Seen(), repr=False, compare=False)

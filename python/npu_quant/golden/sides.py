@@ -19,6 +19,13 @@ Paired = tuple[str, Source | None, Source | None]
 """An output's name, its actual and its golden array; None where that side lacks it."""
 
 
+def are_alike(actual: Source | None, golden: Source | None) -> bool:
+    """Say whether two arrays have one dtype and shape, as given or as they were read."""
+    if actual is None or golden is None:
+        return False
+    return actual.dtype == golden.dtype and actual.shape == golden.shape
+
+
 def checked_names(names: Sequence[str] | None) -> Sequence[str] | None:
     """Return the names of outputs that were given, if they can be that.
 

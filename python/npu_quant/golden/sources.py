@@ -56,6 +56,10 @@ class Cast:
         self.source = source
         self._convert = convert
 
+    def of(self, source: Source) -> Cast:
+        """Return another source converted in the same way."""
+        return Cast(source, self.dtype, self._convert)
+
     def read(self, begin: int, end: int) -> NDArray[Any]:
         """Return elements ``[begin, end)``, counted in C order, contiguous and 1-D."""
         with np.errstate(all="ignore"):  # of signalling NaN

@@ -21,7 +21,7 @@ from ..folder_results import FolderRow
 from ..judge.refusal import refusal_of
 from ..judge.request import Limits, Request
 from ..judge.tolerance import is_about
-from ..report.why import reason_of, reason_of_output
+from ..report.why import left_out_text, reason_of, reason_of_output
 from ..results import OutputComparison
 from .pairs import Pair
 
@@ -124,6 +124,9 @@ def row_of(
     blank: FolderRow, comparison: Comparison, output: OutputComparison, keep: bool
 ) -> FolderRow:
     """Return a row with what was found of an output; `keep` all of it where that does not pass."""
+    found = str(reason_of_output(comparison, output) if output.passed else reason_of(comparison))
+    if output.left_out is not None and output.rows_compared:
+        found += f"; {left_out_text(output.left_out, output.name)}"
     return dataclasses.replace(
         blank,
         dtype=output.type_name,
@@ -132,7 +135,7 @@ def row_of(
         passed=output.passed,
         metrics=output.metrics,
         margin=output.margin,
-        found=str(reason_of_output(comparison, output) if output.passed else reason_of(comparison)),
+        found=found,
         problem=output.problem,
         report="" if output.passed else str(comparison),
         comparison=comparison if keep and not output.passed else None,

@@ -22,7 +22,7 @@ from ..operators import Model
 from ..operators.formula import named as formula_named
 from ..operators.scale_grid import Grid
 from ..results import Element, Metrics, OutputComparison, Seen, Tolerance, VariantMatch, Where
-from ..sides import Outputs, Paired
+from ..sides import Outputs, Paired, are_alike
 from ..sources import ArraySource, Cast, Number
 from . import verdict
 from .casts import note_of, note_of_bytes
@@ -34,6 +34,7 @@ from .request import Limits, Request
 from .rounding import Dequantized, Rounding, follows_scale
 from .search import Explained, explained
 from .tolerance import Measured, is_kept, rule_of, verdicts_of_presets
+from .undefined import both_of, defined, measured_in
 
 
 def paired(actual: Outputs, golden: Outputs, order: Sequence[str]) -> list[Paired]:
@@ -57,15 +58,22 @@ def paired(actual: Outputs, golden: Outputs, order: Sequence[str]) -> list[Paire
 
 
 def as_elements(given: Outputs, model: Model) -> Outputs:
-    """Return the outputs of an operator with an element for each of its codes."""
-    return {
+    """Return the outputs of an operator with an element for each of its codes.
+
+    What means nothing is golden; an output that the operator does not give need not be there.
+    """
+    regions = map(model.undefined, range(len(model.outputs)))
+    whole = (n for n, r in zip(model.outputs, regions, strict=True) if r is not None and r.is_whole)
+    return dict.fromkeys(whole) | {
         name: None if source is None else _elements(source, model, model.outputs.index(name))
         for name, source in given.items()
     }
 
 
 def _elements(source: Source, model: Model, output: int) -> Source:
-    golden = model.golden()[output]
+    golden, region = model.golden()[output], model.undefined(output)
+    if golden is not None and region is not None and region.is_whole:
+        return ArraySource(golden, source.name)
     if golden is None or isinstance(source, Number):
         return source
     own = model.elements_of(output)
@@ -73,19 +81,11 @@ def _elements(source: Source, model: Model, output: int) -> Source:
     # Of a last axis without elements, packed int32 has the shape of numbers.
     may_be_wide = source.dtype == np.int32 and golden.shape[-1:] != (0,)
     is_unpacked = (source.dtype == own.carrier or may_be_wide) and source.shape == golden.shape
-    if (is_plain or is_unpacked) and not model.ignores(output):
+    if not (is_plain or is_unpacked):
+        source = ArraySource(model.as_elements(output, source.array()), source.name)
+    if region is None:
         return source
-    return ArraySource(model.as_elements(output, source.array()), source.name)
-
-
-def of_groups(pair: Paired, model: Model | None) -> Paired:
-    """Return both arrays without the rows behind the last group, which mean nothing."""
-    name, *sides = pair
-    count = None if model is None else model.rows_of_groups(model.outputs.index(name))
-    if count is None or not _is_measurable(*sides):
-        return pair
-    actual, golden = (ArraySource(s.array()[:count], s.name) for s in sides if s is not None)
-    return name, actual, golden
+    return ArraySource(region.filled(source.array(), golden), source.name)
 
 
 def _fitting(source: Source | None, golden: Source | None) -> Source | None:
@@ -119,12 +119,13 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     """
     name, actual, golden = pair
     blank = _blank(pair, model, verdict.problem_of(actual, golden))
-    if actual is None or golden is None or not _is_measurable(actual, golden):
+    if actual is None or golden is None or not are_alike(actual, golden):
         return blank
     # What is not in the operator's dtype is none of its roundings.
     model = None if isinstance(golden, Cast) else model
     own = elements_of_output(blank)
-    measured = measure(actual, golden, own, progress=request.progress)
+    kept = defined(pair, model)
+    measured = measured_in(pair, kept, own, request.progress)
     metrics, is_scale = measured[0], model is not None and blank.kind == "scale"
     by_steps = is_scale and model is not None and not model.scales_have_ties
     rounding = None
@@ -149,7 +150,7 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
         metrics=metrics,
         ties=ties,
         where=where,
-        presets=verdicts_of_presets(Measured(metrics, actual, golden, own)),
+        presets=verdicts_of_presets(Measured(metrics, *both_of(kept), own)),
         follows_scale=follows,
         numbers=numbers if metrics.mismatches else None,
         notes=note_of_bytes(actual, golden) if metrics.mismatches else (),
@@ -210,13 +211,6 @@ def _in_the_input(
     return where, seen
 
 
-def _is_measurable(actual: Source | None, golden: Source | None) -> bool:
-    """Say whether two arrays have one dtype and shape, as given or as they were read."""
-    if actual is None or golden is None:
-        return False
-    return actual.dtype == golden.dtype and actual.shape == golden.shape
-
-
 def _blank(pair: Paired, model: Model | None, problem: str | None) -> OutputComparison:
     """Return an output of which nothing is measured yet."""
     name, actual, golden = pair
@@ -226,7 +220,7 @@ def _blank(pair: Paired, model: Model | None, problem: str | None) -> OutputComp
     kind = name if model is None else model.kinds[model.outputs.index(name)]
     only_in = "golden" if actual is None else "actual" if golden is None else ""
     own = ""
-    if model is not None and not isinstance(golden, Cast) and _is_measurable(actual, golden):
+    if model is not None and not isinstance(golden, Cast) and are_alike(actual, golden):
         own = model.elements_of(model.outputs.index(name)).name
     return OutputComparison(
         name, there.dtype, there.shape, "different", kind, own, problem=problem, only_in=only_in
@@ -292,7 +286,7 @@ def _other_scale(
 ) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """Return an actual scale output and the golden one, where these are there and not the same."""
     source, golden = given.get(model.outputs[number]), model.golden()[number]
-    if source is None or golden is None or not _is_measurable(source, ArraySource(golden)):
+    if source is None or golden is None or not are_alike(source, ArraySource(golden)):
         return None
     scale = source.array()
     return None if scale.tobytes() == golden.tobytes() else (scale, golden)

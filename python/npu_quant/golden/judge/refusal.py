@@ -25,12 +25,18 @@ def refusal_of(comparison: ComparisonData, allow_constant: bool) -> str | None:
         comparison: one that passed.
         allow_constant: whether a golden of one value only is meant.
     """
-    for output in comparison.outputs:
+    compared = [output for output in comparison.outputs if output.rows_compared != 0]
+    if not compared:
+        output, left_out = comparison.decisive, comparison.decisive.left_out
+        assert left_out is not None
+        what = f"all rows are {left_out.why}" if left_out.rows else f"it is {left_out.why}"
+        return f"{output.name}: {what}, there is nothing to compare."
+    for output in compared:
         reason = _same_or_empty(output) or _vacuous(output)
         if reason is not None:
             return f"{output.name or 'actual'}: {reason}"
-    several = any(math.prod(output.shape) > 1 for output in comparison.outputs)
-    if not allow_constant and several and all(o.constant for o in comparison.outputs):
+    several = any(math.prod(output.shape) > 1 for output in compared)
+    if not allow_constant and several and all(o.constant for o in compared):
         return (
             "the golden is the same value everywhere, so that any order of elements would pass. "
             f"Compare data that vary, or say {either('allow_constant=True', '--allow-constant')}."
@@ -68,8 +74,6 @@ def _steps(array: NDArray[Any]) -> list[int]:
 def _same_or_empty(output: OutputComparison) -> str | None:
     if math.prod(output.shape) == 0:
         return "the arrays are empty, there is nothing to compare."
-    if output.rows_compared == 0:
-        return "all rows are of no group, there is nothing to compare."
     if output.same:
         return "actual and golden are the same array, which equals itself."
     return None

@@ -75,7 +75,8 @@ def _follows(model: Model, output: int, some: Differences, scale: NDArray[Any]) 
     own = model.elements_of(output)
     value = np.where(np.isnan(test.value), 0, np.clip(test.value, *own.limits))
     # The clipped |h| may be the largest term left: an ulp of it.
-    ulp = np.spacing(np.fmax(np.abs(test.magnitude), np.abs(value)).astype(np.float32))
+    with np.errstate(over="ignore"):  # a wrong scale may be as small as it likes
+        ulp = np.spacing(np.fmax(np.abs(test.magnitude), np.abs(value)).astype(np.float32))
     low, high = own.ties(some.actual)
     beyond = np.maximum(low - value, value - high)
     return bool(np.all(beyond <= model.allowed_for(output) * ulp.astype(np.float64)))

@@ -119,12 +119,15 @@ class Work:
 
     def _made(self, formula: Formula, output: int) -> Array | None:
         made = formula.form.outputs[output].make(formula, self.part)
-        rows = self.part.model.unwritten(formula)
-        if rows is None or made is None or made.dtype != self.elements[output].dtype:
-            return made
-        size = self.part.model.golden()[output].size // len(rows)
-        where = *self.part.spans[output], max(1, size)
-        return self.part.call(_but_for, made, rows, self.elements[output], *where)
+        model, actual = self.part.model, self.elements[output]
+        region = model.undefined(output)
+        for rows in (model.unwritten(formula), None if region is None else region.flat):
+            fits = made is not None and (made.dtype, made.size) == (actual.dtype, actual.size)
+            if rows is not None and fits:
+                size = max(1, model.golden()[output].size // len(rows))
+                where = *self.part.spans[output], size
+                made = self.part.call(_but_for, made, rows, actual, *where)
+        return made
 
     def tells(self, slot: str, step: Step) -> bool:
         """Tell whether a step gives other outputs than the reference's."""

@@ -9,9 +9,8 @@ import numpy as np
 from . import groups, steps
 from .codes import Codes
 from .dynamic_quant import BOUND, MULTIPLIER, QUOTIENTS, REPORTED, SCALES, scale_step
-from .edges import Edges, grouped_edges, zero_where_none
+from .edges import Edges, grouped_edges
 from .formula import Form, Other, Rounded
-from .model import Array
 from .tiles import GroupedModel, bounded
 
 PAGE = "the page of torch_npu.npu_dynamic_block_quant, unlike its example"
@@ -76,14 +75,3 @@ class Grouped(DynamicBlockQuant):
             return super().edges(mode, height)
         matrices = 1 if self.x.ndim == 2 else len(self.x)
         return grouped_edges(self.inputs["group_list"], height, matrices)
-
-    def ignores(self, output: int) -> bool:
-        """Tell whether there are scales of no block: the device leaves them as they were."""
-        return self.kinds[output] == "scale" and not np.all(np.diff(self.tiling.edges))
-
-    def as_elements(self, output: int, array: Array) -> Array:
-        """Return an output as an array of elements, with 0 for scales of no block."""
-        elements = super().as_elements(output, array)
-        if self.kinds[output] != "scale":
-            return elements
-        return zero_where_none(elements, self.tiling.edges, self.x.ndim - 2)

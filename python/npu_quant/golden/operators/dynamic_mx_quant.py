@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .blocks import BlockModel, Blocks
-from .edges import grouped_edges, zero_where_none
-from .model import Array
+from .edges import grouped_edges
 from .mx import FORM
 
 
@@ -52,14 +51,3 @@ class Grouped(DynamicMxQuant):
         """Return how the rows of each group lie in blocks."""
         x, ends, block = (self.inputs[name] for name in ("x", "group_index", "blocksize"))
         return (Blocks(block, x.shape[1], grouped_edges(ends, 2 * block)),)
-
-    def ignores(self, output: int) -> bool:
-        """Tell whether there are pairs of no block: the device leaves them as they were."""
-        return self.kinds[output] == "scale" and not np.all(np.diff(self.blocks[0].edges))
-
-    def as_elements(self, output: int, array: Array) -> Array:
-        """Return an output as an array of elements, with 0 for pairs of no block."""
-        elements = super().as_elements(output, array)
-        if self.kinds[output] != "scale":
-            return elements
-        return zero_where_none(elements, self.blocks[0].edges, 0)

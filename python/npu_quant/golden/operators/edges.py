@@ -1,14 +1,22 @@
-"""Where blocks of rows begin, which begin anew in each group of rows."""
+"""How many rows groups have, and where blocks of rows begin, anew in each group of rows."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .model import Array
-
+Array = NDArray[Any]
 Edges = NDArray[np.int64]
 """With which row each block begins; behind the last one, where it ends. Some may be empty."""
+
+
+def counts_of(group_list: Array, list_type: int) -> Array:
+    """Return how many rows the groups of a list have."""
+    if list_type == 2:
+        return group_list[:, 1]
+    return np.diff(group_list, prepend=0) if list_type == 0 else group_list
 
 
 def edges_of(

@@ -226,27 +226,10 @@ class GroupedMatmul(ProductModel):
         """Return all elements of each result."""
         return [GroupPart(self, 0, size, i) for i, size in enumerate(self.sizes)]
 
-    def ignores(self, output: int) -> bool:
-        """Tell whether there are rows behind the last group: devices leave them as they were."""
-        own = self.result(output, AS_TOLD)
-        return self.reads_list and bool((own.owner < 0).any())
-
     def unwritten(self, formula: Formula) -> Array | None:
         """Return which rows a way to find the groups gives to no weight."""
         reads_rows = self.reads_list and not self.splits_k
         return products.unwritten(self, formula["groups"]) if reads_rows else None
-
-    def rows_of_groups(self, output: int) -> int | None:
-        """Return how many rows there are before those."""
-        own = self.result(output, AS_TOLD).owner
-        return int(np.count_nonzero(own >= 0)) if self.ignores(output) else None
-
-    def as_elements(self, output: int, array: Array) -> Array:
-        """Return an output with 0 in rows behind the last group."""
-        own = self.result(output, AS_TOLD)
-        if not self.ignores(output) or array.shape != own.x.shape:
-            return array
-        return np.where((own.owner < 0)[:, None], array.dtype.type(0), array)
 
     def result(self, number: int, step: Step) -> GroupedMatmul:
         """Return a result by itself, by the groups of a step."""

@@ -229,27 +229,9 @@ class ExpertModel(GluQuant):
         """Return k, to which what is rounded before it is added up adds."""
         return super().allowed_for(output) + self.sum_roundings
 
-    def ignores(self, output: int) -> bool:
-        """Tell whether there are rows behind the last group: devices leave them as they were."""
-        is_of_rows = self.golden()[output].ndim > 0  # type: ignore[union-attr]
-        return is_of_rows and bool(self.by(AS_TOLD).behind[-1] < self.row_count)
-
     def unwritten(self, formula: Formula) -> Array | None:
         """Return which rows a way to find the groups gives to no expert."""
         return products.unwritten(self, formula["groups"])
-
-    def rows_of_groups(self, output: int) -> int | None:
-        """Return how many rows there are before those."""
-        return int(self.by(AS_TOLD).behind[-1]) if self.ignores(output) else None
-
-    def as_elements(self, output: int, array: Array) -> Array:
-        """Return an output with 0 in rows behind the last group."""
-        own = super().as_elements(output, array)
-        if own.ndim == 0 or len(own) != self.row_count:
-            return own
-        is_there = np.arange(len(own)) < self.by(AS_TOLD).behind[-1]
-        there = is_there.reshape(-1, *[1] * (own.ndim - 1))
-        return np.where(there, own, np.zeros(1, own.dtype))
 
 
 class GroupedMatmulSwigluQuant(ExpertModel):

@@ -7,7 +7,7 @@ import copy
 import importlib
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from ..elements import Elements, elements_of
 from ..results import TieTest
 from .formula import Before, Form, Formula
 from .scale_grid import Grid, list_grid
+
+if TYPE_CHECKING:
+    from .undefined import Region, Undefined
 
 Array = NDArray[Any]
 Places = NDArray[np.int64]
@@ -139,6 +142,8 @@ class Operator:
     """The arguments that are arrays and must be given."""
     outputs: Mapping[str, str]
     """By name, in the operator's order, what each is: "codes", "scale", "values" or "mask"."""
+    undefined: tuple[Undefined, ...] = ()
+    """What its documents leave undefined of its outputs."""
 
     @property
     def model(self) -> type[Model]:
@@ -183,6 +188,11 @@ class Model(abc.ABC):
         result = operator.function(**inputs, numerics=numerics)  # refuses what is no valid input
         self.prepare()
         self._golden = self.all_as_elements(result)
+        self._undefined: dict[str, Region] = {}
+        for row in reversed(operator.undefined):
+            region = row.region(inputs)
+            if region is not None:
+                self._undefined |= dict.fromkeys(row.outputs.split(), region)
 
     @property
     def reference(self) -> Formula:
@@ -235,16 +245,9 @@ class Model(abc.ABC):
         by_column = self.inputs.get("quant_mode") == "perchannel"
         return list_grid(shapes[output], shapes[0], by_column=by_column)
 
-    def ignores(self, output: int) -> bool:
-        """Tell whether some elements of an output mean nothing: `as_elements` makes them golden."""
-        return False
-
-    def rows_of_groups(self, output: int) -> int | None:
-        """Return how many rows of an output are of a group; those behind mean nothing. None: all.
-
-        A row is what the first axis holds.
-        """
-        return None
+    def undefined(self, output: int) -> Region | None:
+        """Return what of an output means nothing, whatever is there; None where all is compared."""
+        return self._undefined.get(self.outputs[output])
 
     def unwritten(self, formula: Formula) -> NDArray[np.bool_] | None:
         """Return which rows of all outputs a formula leaves as they were: they count for none.

@@ -15,6 +15,7 @@ import numpy as np
 from ... import _products
 from ...dtypes import DTypeName
 from . import steps
+from .edges import counts_of
 from .formula import Other, Step
 from .model import Array
 
@@ -250,13 +251,6 @@ def sums_of(own: Sequence[Product], columns: int, way: Any, first: int, last: in
 # Which rows each weight has: the numbers of the weights, and how many rows each.
 
 Groups = tuple[Array, Array]
-
-
-def counts_of(group_list: Array, list_type: int) -> Array:
-    """Return how many rows the groups of a list have."""
-    if list_type == 2:
-        return group_list[:, 1]
-    return np.diff(group_list, prepend=0) if list_type == 0 else group_list
 
 
 def read_as(list_type: int | None) -> Callable[[Any], Groups]:

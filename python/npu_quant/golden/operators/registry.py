@@ -16,6 +16,7 @@ from ..sources import as_source, is_source
 from .formula import Variants, VariantsByOperator
 from .inputs import arguments_of, by_name, parameters_of
 from .model import Model, Operator
+from .undefined import TABLE
 
 _GROUPED = {"y": "codes", "scale": "scale"}
 _MX = {"y": "codes", "mxscale": "scale"}
@@ -42,7 +43,13 @@ _BRANCHES = {
     "scale2": "scale",
 }
 OPERATORS = {
-    function.__name__: Operator(function, page, tuple(arrays.split()), outputs)
+    function.__name__: Operator(
+        function,
+        page,
+        tuple(arrays.split()),
+        outputs,
+        tuple(row for row in TABLE if row.op == function.__name__),
+    )
     for function, page, arrays, outputs in (
         (ops.npu_dynamic_quant, "dynamic_quant.DynamicQuant", "input", _GROUPED),
         (ops.npu_dynamic_quant_asymmetric, _ASYMMETRIC, "input", _WITH_OFFSET),

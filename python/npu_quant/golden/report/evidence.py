@@ -71,6 +71,8 @@ def _facts(comparison: ComparisonData, output: OutputComparison) -> Iterator[Lin
     if output.rung_of_values is not None:
         yield Line(_FACT, output.notes[0])
         output = dataclasses.replace(output, rung=output.rung_of_values, notes=output.notes[1:])
+    if output.rows_compared == 0:
+        return
     if m is not None and m.mismatches == 0:
         several = len(comparison.outputs) > 1
         text = f"identical: all {words.counted(m.count, noun_of(output))}"

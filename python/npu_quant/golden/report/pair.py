@@ -59,6 +59,7 @@ def _output_data(output: OutputComparison) -> dict[str, Any]:
         "causes",
         "metrics",
         "numbers",
+        "left_out",
         "rows_compared",
     ]
     data = {name: plain(getattr(output, name)) for name in names}

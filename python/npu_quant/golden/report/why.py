@@ -12,7 +12,15 @@ from ..._shown import some_of
 from ..elements import elements_of_output
 from ..judge.verdict import may_be_rounding
 from ..measure.layout import every
-from ..results import ComparisonData, Concentration, Metrics, OutputComparison, VariantMatch, Where
+from ..results import (
+    ComparisonData,
+    Concentration,
+    LeftOut,
+    Metrics,
+    OutputComparison,
+    VariantMatch,
+    Where,
+)
 from . import words
 
 _COUNTED = {
@@ -48,7 +56,8 @@ def reason_of(comparison: ComparisonData) -> Reason:
         return Reason(follows(comparison, exact(comparison)[0]))
     if comparison.rung == "identical":
         of_each = partial(reason_of_output, comparison)
-        return Reason(some_of(comparison.outputs, _MOST_NAMED, lambda o: str(of_each(o))))
+        outputs = [o for o in comparison.outputs if o.rows_compared != 0] or comparison.outputs
+        return Reason(some_of(outputs, _MOST_NAMED, lambda o: str(of_each(o))))
     failing = [o for o in in_order_of_cause(comparison) if not o.passed]
     failing = failing or [comparison.decisive]
     reasons = [reason_of_output(comparison, o) for o in failing]
@@ -77,16 +86,24 @@ def structure(comparison: ComparisonData) -> list[str]:
 
 
 def set_aside(comparison: ComparisonData) -> list[str]:
-    """List the rows that are of no group."""
-    known = (o for o in comparison.outputs if o.rows_compared is not None)
-    own = dict.fromkeys((o.rows_compared or 0, o.shape[0] - 1) for o in known)
-    return [f"{_rows(*each)} of no group: not compared" for each in own]
+    """Say what operators leave undefined, and of which outputs where others have such rows, too."""
+    found: dict[LeftOut, list[str]] = {}
+    for o in comparison.outputs:
+        if o.left_out is not None:
+            found.setdefault(o.left_out, []).append(o.name)
+    compared = {o.name for o in comparison.outputs if o.shape and o.rows_compared != 0}
+    return [
+        f"{words.names(names)}: " * bool(left_out.rows and compared - {*names})
+        + left_out_text(left_out, *names)
+        for left_out, names in found.items()
+    ]
 
 
-def _rows(first: int, last: int) -> str:
-    if first == last:
-        return f"row {words.count(first)} is"
-    return f"rows {words.count(first)} to {words.count(last)} are"
+def left_out_text(left_out: LeftOut, *names: str) -> str:
+    """Say what is left out of outputs of these names."""
+    rows = left_out.rows
+    is_one = rows.startswith("row ") if rows else len(names) == 1
+    return f"{rows or words.names(names)} {'is' if is_one else 'are'} {left_out.why}: not compared"
 
 
 def exact(comparison: ComparisonData) -> list[VariantMatch]:
@@ -97,6 +114,9 @@ def exact(comparison: ComparisonData) -> list[VariantMatch]:
 def _reasons(comparison: ComparisonData, output: OutputComparison) -> Iterator[Reason]:
     """Yield what there is to say of an output, the most telling first."""
     name, m = output.name, output.metrics
+    if output.left_out is not None and output.rows_compared == 0:
+        yield Reason(left_out_text(output.left_out, name))
+        return
     if output.problem is not None or m is None:
         text = output.notes[0] if output.rung_of_values else output.problem or "not compared"
         yield Reason(text, "" if output.rung_of_values else name)
