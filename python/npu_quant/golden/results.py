@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kinds import told
-from .._shown import ShortRepr, plain, some_of
+from .._shown import Judged, NoTruth, ShortRepr, plain, some_of
 
 Rung: TypeAlias = Literal["identical", "tie", "variant", "tolerated", "different"]
 """What a comparison may come to, the best first (docs/golden.md 1)."""
@@ -169,9 +169,10 @@ class VariantMatch(ShortRepr):
 
 
 @dataclass(frozen=True, repr=False)
-class Tolerance(ShortRepr):
+class Tolerance(NoTruth, ShortRepr):
     """The tolerance that was asked for, and how much of it was used."""
 
+    _ask = "ask for .passed, or whether it is None"
     text: str
     """Such as "atol=1", "preset cann"."""
     passed: bool
@@ -254,7 +255,7 @@ class Metrics(ShortRepr):
 
 
 @dataclass(frozen=True, repr=False)
-class OutputComparison(ShortRepr):
+class OutputComparison(Judged, ShortRepr):
     """The comparison of one array."""
 
     name: str
@@ -318,7 +319,7 @@ class OutputComparison(ShortRepr):
 
 
 @dataclass(frozen=True, repr=False)
-class ComparisonData:
+class ComparisonData(Judged):
     """What was found about all outputs."""
 
     op: str | None

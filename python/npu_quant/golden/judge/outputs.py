@@ -151,7 +151,7 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
         presets=verdicts_of_presets(Measured(metrics, actual, golden, own)),
         follows_scale=follows,
         numbers=numbers if metrics.mismatches else None,
-        same=is_same(actual, golden),
+        same=not metrics.mismatches and is_same(actual, golden),
         seen=seen,
     )
 
