@@ -46,6 +46,10 @@ class Ties(ShortRepr):
     """The number before rounding, there."""
     ill_conditioned: int = 0
     """Differing codes of numbers so far beyond the codes' range that rounding explains any code."""
+    contradicting: int = 0
+    """Of these, codes that equal numbers of the same group do not have: rounding explains none."""
+    all_ill_conditioned: bool = False
+    """Whether all that differs is so, and all else that was looked at: any code would pass."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -27,7 +27,7 @@ def refusal_of(comparison: ComparisonData, allow_constant: bool) -> str | None:
         allow_constant: whether a golden of one value only is meant.
     """
     for output in comparison.outputs:
-        reason = _same_or_empty(output) or _vacuous(output)
+        reason = _same_or_empty(output) or _any_code(output) or _vacuous(output)
         if reason is not None:
             return f"{output.name or 'actual'}: {reason}"
     several = any(math.prod(output.shape) > 1 for output in comparison.outputs)
@@ -109,6 +109,15 @@ def _same_or_empty(output: OutputComparison) -> str | None:
     if output.same:
         return "actual and golden are the same array, which equals itself."
     return None
+
+
+def _any_code(output: OutputComparison) -> str | None:
+    if output.rung != "tie" or output.ties is None or not output.ties.all_ill_conditioned:
+        return None
+    return (
+        "every number lies so far beyond the codes' range that rounding would explain any code. "
+        "Compare data that vary within their groups, or (y - offset) * scale."
+    )
 
 
 def _vacuous(output: OutputComparison) -> str | None:
