@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 import npu_quant
 from npu_quant.golden import Comparison, compare, explain
 from npu_quant.golden.operators import model_of
+from npu_quant.testing import assert_golden
 
 Array = NDArray[Any]
 F32 = np.float32
@@ -211,17 +212,54 @@ def test_offset_next_to_zero_is_judged_by_what_it_is_a_difference_of() -> None:
     assert beyond.output("offset").rung == "different"
 
 
-def test_constant_groups_are_ill_conditioned() -> None:
-    x = np.full((2, 8), 1000, np.float16)
-    y, scale, offset = npu_quant.npu_dynamic_quant_asymmetric(x)
+def constant(row: int) -> Array:
+    """Return rows of which one, or all if it is -1, have one value each."""
+    x = np.random.default_rng(3).standard_normal((64, 96)).astype(np.float16)
+    x[row if row >= 0 else slice(None)] = x[row if row >= 0 else slice(None), ..., :1]
+    return x
+
+
+def test_codes_of_a_constant_row_may_be_any_but_are_all_the_same() -> None:
+    x = constant(5)
+    y, *others = npu_quant.npu_dynamic_quant_asymmetric(x)
     other = y.copy()
-    other[1, 3] = -100
-    found = compare((other, scale, offset), op=OP, inputs={"input": x})
-    assert found.rung == "tie"
+    other[5] = -100
+    found = compare((other, *others), op=OP, inputs={"input": x})
+    assert (found.rung, found.refusal) == ("tie", None)
     ties = found.output("y").ties
     assert ties is not None
-    assert ties.ill_conditioned == 1
-    assert "ill-conditioned: 1" in as_line(found)
+    assert (ties.ill_conditioned, ties.contradicting) == (96, 0)
+    assert "ill-conditioned: 96" in as_line(found)
+
+
+@pytest.mark.parametrize("row", [5, -1])
+@pytest.mark.parametrize("where", [np.s_[5, 7], np.s_[5, :40], np.s_[5], np.s_[:]])
+def test_random_codes_of_constant_rows_are_no_rounding(row: int, where: Any) -> None:
+    x = constant(row)
+    y, *others = npu_quant.npu_dynamic_quant_asymmetric(x)
+    other = y.copy()
+    some = np.random.default_rng(1).integers(-128, 128, np.shape(y[where])).astype(np.int8)
+    other[where] = np.where(some == y[where], some ^ 1, some)
+    found = compare((other, *others), op=OP, inputs={"input": x})
+    assert found.rung == "different"
+    alone = compare((other, None, None), op=OP, inputs={"input": x})
+    assert alone.rung == "different"
+
+
+def test_what_could_only_pass_is_refused() -> None:
+    """All numbers are beyond any code's range: codes that are the same in each row say nothing."""
+    x = constant(-1)
+    y, *others = npu_quant.npu_dynamic_quant_asymmetric(x)
+    other = np.random.default_rng(1).integers(-128, 128, (64, 1)).astype(np.int8)
+    outputs = (np.broadcast_to(other, y.shape), *others)
+    found = compare(outputs, op=OP, inputs={"input": x})
+    assert "would explain any code" in (found.refusal or "")
+    with pytest.raises(ValueError, match="would explain any code"):
+        assert_golden(outputs, op=OP, inputs={"input": x})
+    assert assert_golden((y, *others), op=OP, inputs={"input": x}).rung == "identical"
+
+
+def test_a_narrow_row_is_well_conditioned() -> None:
     narrow = np.array([[1000, 999, 998, 997]], np.float16)
     y, scale, offset = npu_quant.npu_dynamic_quant_asymmetric(narrow)
     y = y + np.array([[0, 1, 0, 0]], np.int8)

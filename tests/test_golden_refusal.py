@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from npu_quant import npu_dynamic_quant
-from npu_quant.golden import compare
+from npu_quant.golden import compare, load
 from npu_quant.golden.judge.power import blind_spot, power_of
 from npu_quant.golden.sources import ArraySource
 from npu_quant.testing import GoldenMismatch, assert_golden
@@ -65,6 +66,31 @@ class TestSameArray:
         assert "the same array" in refused(a, b)
         assert assert_golden(a[:3], np.array(b[:3])).passed
         assert assert_golden(a, GOLDEN.copy()).passed
+
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_a_file_and_its_memory_map(self, tmp_path: Path, order: Any) -> None:
+        path, other = tmp_path / "a.npy", tmp_path / "b.npy"
+        for each in (path, other):
+            np.save(each, np.asarray(GOLDEN, order=order))
+        (tmp_path / "hard.npy").hardlink_to(path)
+        (tmp_path / "soft.npy").symlink_to(path)
+        mapped = np.load(path, mmap_mode="r")
+        for name in ("a.npy", "hard.npy", "soft.npy"):
+            assert "the same array" in refused(load(tmp_path / name), mapped)
+            assert "the same array" in refused(mapped, load(tmp_path / name))
+        assert "the same array" in refused(np.asarray(mapped)[:], load(path))
+        assert assert_golden(load(other), mapped).passed
+        assert assert_golden(np.load(other, mmap_mode="r"), load(path)).passed
+        assert assert_golden(load(path), np.array(mapped)).passed
+
+    def test_bytes_that_python_mapped(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.bin"
+        path.write_bytes(GOLDEN.tobytes())
+        with path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        own = np.frombuffer(mapped, GOLDEN.dtype).reshape(GOLDEN.shape)
+        bare = load(path, dtype=GOLDEN.dtype.name, shape=GOLDEN.shape)
+        assert "the same array" in refused(bare, own)
 
     def test_one_object_that_is_read_twice(self) -> None:
         class Copies:

@@ -56,6 +56,29 @@ def test_of_every_kind_is_short(tmp_path: Path) -> None:
         assert text.isprintable()
 
 
+def test_a_verdict_is_true_if_it_passed_and_nothing_else_is(tmp_path: Path) -> None:
+    y = np.arange(12, dtype=np.int8).reshape(3, 4)
+    for side in ("npu", "cpu"):
+        (tmp_path / side).mkdir()
+        np.save(tmp_path / side / "y.npy", y)
+    assert compare(y.copy(), y)
+    assert compare_folders(tmp_path / "npu", tmp_path / "cpu")
+    np.save(tmp_path / "npu" / "y.npy", y + np.int8(1))
+    found, folders = compare(y + np.int8(1), y), compare_folders(tmp_path / "npu", tmp_path / "cpu")
+    assert not found
+    assert not found.decisive
+    assert not folders
+    assert not any([found, folders])
+    explanation = explain(np.zeros((64, 64), np.int8), "npu_dynamic_quant", X)
+    tolerance = golden.Tolerance("atol=1", True, 0.5)
+    for one, ask in (
+        (explanation, "matches"), (loss(X, X, (1, 1)), "sqnr_db"), (folders.first, "passed"),
+        (tolerance, "passed"),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=ask):
+            bool(one)
+
+
 def test_it_says_what_it_is() -> None:
     found = compare(np.array([1, 2], np.int8), np.array([1, 3], np.int8))
     assert repr(found) == "<Comparison int8 (2,): different>"

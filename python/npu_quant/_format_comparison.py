@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ._format_losses import GROUPS, FormatLoss
-from ._shown import plain
+from ._shown import NoTruth, plain
 from ._svg import picture, text
 from ._table import Column, Row, Table
 from ._text import escaped
@@ -23,9 +23,10 @@ _CHARACTERS = 120
 
 
 @dataclass(frozen=True, repr=False)
-class FormatComparison:
+class FormatComparison(NoTruth):
     """What :func:`compare` returns: print it, or let a notebook show its picture and table."""
 
+    _ask = "ask for .best() or .loss(format, group)"
     dtype: str
     shape: tuple[int, ...]
     losses: tuple[FormatLoss, ...]

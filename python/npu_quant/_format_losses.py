@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from . import _codes
 from ._decibels import decibels, worst
 from ._kinds import check, told
-from ._shown import ShortRepr
+from ._shown import NoTruth, ShortRepr
 from .errors import ParamError
 from .ops import (
     npu_anti_mx_quant,
@@ -71,9 +71,10 @@ _FORMATS = tuple(dict.fromkeys((*_SCALED, *_MX)))
 
 
 @dataclass(frozen=True, repr=False)
-class FormatLoss(ShortRepr):
+class FormatLoss(NoTruth, ShortRepr):
     """What a format loses with a scale for each group."""
 
+    _ask = "ask for .sqnr_db"
     format: str
     group: str
     call: str

@@ -39,6 +39,23 @@ class ShortRepr:
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
+class Judged:
+    """A verdict, which is true if it passed: ``assert compare(a, b)`` fails where it did not."""
+
+    def __bool__(self) -> bool:
+        return bool(self.passed)  # type: ignore[attr-defined]
+
+
+class NoTruth:
+    """A result without a truth value: an assertion of it would hold whatever it says."""
+
+    _ask = ""
+    """What to ask for instead."""
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"{type(self).__name__} is neither true nor false: {self._ask}.")
+
+
 def some_of(
     things: Collection[T],
     most: int = _MOST_NAMES,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
-from .._shown import plain
+from .._shown import Judged, plain
 from .._text import clean, printable
 from ..golden.report.reports import Report, Reported
 from ..golden.report.words import counted
@@ -62,7 +62,7 @@ class Layer:
         self.max_error = error.greatest
 
 
-class BaseReport(Reported):
+class BaseReport(Judged, Reported):
     """What both reports have; a prompt shows the first line, as some have 45,000 layers."""
 
     findings: list[Finding]

@@ -152,14 +152,14 @@ class InPlace:
     def __init__(
         self, file: File, begin: int, size: int, crc: int | None = None, what: str = ""
     ) -> None:
-        self.size = size
-        self._file, self._begin, self._crc, self._what = file, begin, crc, what
+        self.size, self.begin = size, begin
+        self._file, self._crc, self._what = file, crc, what
         self._lock = threading.Lock()
         self._checked, self._so_far = 0, 0
 
     def fill(self, target: NDArray[np.uint8], offset: int) -> None:
         """Read `target` full from `offset` on, and check what has been read."""
-        self._file.fill(target, self._begin + offset)
+        self._file.fill(target, self.begin + offset)
         if self._crc is not None:
             with self._lock:
                 self._check(self._crc, target, offset)

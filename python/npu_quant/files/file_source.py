@@ -17,6 +17,7 @@ from .._text import clean
 from .common import (
     MAX_BYTES,
     File,
+    InPlace,
     Shape,
     Stored,
     allocate,
@@ -104,6 +105,22 @@ class FileSource:
     def identity(self) -> tuple[int, int, str]:
         """The file, by device and number, and the key in it."""
         return (*self._file.identity, self.key)
+
+    @property
+    def place(self) -> tuple[int, int, int] | None:
+        """The file, by device and number, and the byte its elements begin at; None if packed."""
+        data = self._stored.data
+        if not isinstance(data, InPlace) or self._codes:
+            return None
+        return (*self._file.identity, data.begin + self._stored.begin)
+
+    @property
+    def strides(self) -> Shape:
+        """How many bytes of the file are from one element to the next along each axis."""
+        shape, each = self._shape, self._stored.strides
+        if each is None:
+            each = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+        return tuple(step * self._itemsize for step in each)
 
     def read(self, begin: int, end: int) -> NDArray[Any]:
         """Return elements `[begin, end)`, counted in C order, contiguous and 1-D."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .._shown import NoTruth
 from .results import VariantMatch
 
 
@@ -21,9 +22,10 @@ class VariantResult(VariantMatch):
 
 
 @dataclass(frozen=True)
-class ExplanationData:
+class ExplanationData(NoTruth):
     """Every named formula of an operator against its actual outputs."""
 
+    _ask = "ask for .matches, the formulas that give exactly the outputs"
     op: str
     outputs: dict[str, int]
     """The outputs that were given, by name: how many elements they have."""

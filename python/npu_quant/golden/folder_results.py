@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 
 from .._face import either
 from .._kinds import told
-from .._shown import ShortRepr
+from .._shown import Judged, NoTruth, ShortRepr
 from .results import ComparisonData, Metrics, Rung
 
 
 @dataclass(frozen=True, repr=False)
-class FolderRow(ShortRepr):
+class FolderRow(NoTruth, ShortRepr):
     """An array that both folders have."""
 
+    _ask = "ask for .passed, or whether it is None"
     name: str
     """Its path in the folder without the suffix; of a file with keys with ``::key``."""
     actual: str
@@ -76,7 +77,7 @@ class Alone(ShortRepr):
 
 
 @dataclass(frozen=True, repr=False)
-class FolderComparisonData:
+class FolderComparisonData(Judged):
     """What was found about all arrays of two folders."""
 
     actual_name: str

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._kinds import told
-from .._shown import ShortRepr, plain, some_of
+from .._shown import Judged, NoTruth, ShortRepr, plain, some_of
 
 Rung: TypeAlias = Literal["identical", "tie", "variant", "tolerated", "different"]
 """What a comparison may come to, the best first (docs/golden.md 1)."""
@@ -46,6 +46,10 @@ class Ties(ShortRepr):
     """The number before rounding, there."""
     ill_conditioned: int = 0
     """Differing codes of numbers so far beyond the codes' range that rounding explains any code."""
+    contradicting: int = 0
+    """Of these, codes that equal numbers of the same group do not have: rounding explains none."""
+    all_ill_conditioned: bool = False
+    """Whether all that differs is so, and all else that was looked at: any code would pass."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -169,9 +173,10 @@ class VariantMatch(ShortRepr):
 
 
 @dataclass(frozen=True, repr=False)
-class Tolerance(ShortRepr):
+class Tolerance(NoTruth, ShortRepr):
     """The tolerance that was asked for, and how much of it was used."""
 
+    _ask = "ask for .passed, or whether it is None"
     text: str
     """Such as "atol=1", "preset cann"."""
     passed: bool
@@ -263,7 +268,7 @@ class LeftOut(ShortRepr):
 
 
 @dataclass(frozen=True, repr=False)
-class OutputComparison(ShortRepr):
+class OutputComparison(Judged, ShortRepr):
     """The comparison of one array."""
 
     name: str
@@ -328,7 +333,7 @@ class OutputComparison(ShortRepr):
 
 
 @dataclass(frozen=True, repr=False)
-class ComparisonData:
+class ComparisonData(Judged):
     """What was found about all outputs."""
 
     op: str | None

@@ -130,7 +130,7 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
     by_steps = is_scale and model is not None and not model.scales_have_ties
     rounding = None
     if model is not None and not by_steps and metrics.mismatches:
-        rounding = Rounding(model, model.outputs.index(name))
+        rounding = Rounding(model, model.outputs.index(name), actual)
     steps = verdict.steps_of_rounding(own, is_scale=by_steps)
     collected = _collected(actual, golden, own, measured, rounding, request.axis, steps)
     ties = None if rounding is None else rounding.ties
@@ -154,7 +154,7 @@ def judged(pair: Paired, given: Outputs, model: Model | None, request: Request) 
         follows_scale=follows,
         numbers=numbers if metrics.mismatches else None,
         notes=note_of_bytes(actual, golden) if metrics.mismatches else (),
-        same=is_same(actual, golden),
+        same=not metrics.mismatches and is_same(actual, golden),
         seen=seen,
     )
 
@@ -333,12 +333,14 @@ def settled(
     """Give the outputs that rounding does not explain their last chances, and conclude."""
     result = []
     fails = any(output.rung == "different" for output in outputs)
+    near = not fails and verdict.speaks_against_ties(outputs, matches)
     for output, (_, actual, golden) in zip(outputs, pairs, strict=True):
         tolerance = _tolerance(output, actual, golden, limits)
         rung = verdict.settled(
             output.rung,
             0 if output.metrics is None else output.metrics.mismatches,
             named=any(match.explains and (fails or not match.total) for match in matches),
+            near=near,
             accepted=accepted is not None,
             kept=tolerance is not None and tolerance.passed,
         )

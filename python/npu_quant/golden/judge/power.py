@@ -120,10 +120,10 @@ def blind_spot(model: Model, output: int, golden: Source) -> BlindSpot | None:
         part = Part(golden, golden, own, "", some, np.arange(columns))
         index, codes = part.index.reshape(-1), part.of(golden).reshape(-1)
         with np.errstate(all="ignore"):
-            v, _ = model.exact(output, index)
+            v, terms = model.exact(output, index)
             away = np.min([np.abs(v - tie) for tie in own.ties(codes)], axis=0)
             v = np.abs(v)
-            ulp = np.spacing(v.astype(np.float32)).astype(np.float64)
+            ulp = np.spacing(np.fmax(v, terms).astype(np.float32)).astype(np.float64)
             change = np.where(away > model.allowed_for(output) * ulp, away / v, np.inf)
         change = change.reshape(len(some), columns)
         least = np.where(np.isfinite(change), change, np.inf).min(axis=1)

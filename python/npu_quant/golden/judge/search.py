@@ -22,6 +22,7 @@ from ..operators.model import Flat, Model
 from ..results import VariantMatch
 from .profiles import PROFILES, called_exactly
 from .trial import AT_ONCE, Actual, Array, Counts, Trial, Work, counted, exact_everywhere
+from .verdict import MOST_LEFT
 
 WIDTH = 4
 """How many formulas are varied at a time."""
@@ -43,8 +44,6 @@ PIECES = (4, 32)
 """Parts of a sample: at least, and at most where differences are few."""
 MOST_TRIED = 16
 """Formulas that explain the sample, which are tried on all."""
-MOST_LEFT = 20
-"""A formula that leaves one in so many differences is told, too."""
 
 
 class Search:
@@ -306,14 +305,14 @@ def explained(
 
 
 def _far_fewer(search: Search) -> list[Trial]:
-    """Return the formula that leaves least, if that is one in so many of the differences."""
+    """Return the formula that leaves one in so many differences, a benign one before others."""
     most = search.score(search.model.form.reference) / MOST_LEFT
     near = [f for f, _ in search.tried.values() if f.own and search.score(f) <= most]
     near = sorted(near, key=lambda f: (search.score(f), len(f.own)))[:WIDTH]
     trials = counted(search.actual, near, search.model.parts())
     of_all = int(search.actual.differing(search.model.golden()).sum())
     fewer = [trial for trial in trials if int(trial.left.sum()) * MOST_LEFT <= of_all]
-    return sorted(fewer, key=lambda trial: int(trial.left.sum()))[:1]
+    return sorted(fewer, key=lambda t: (not t.variant.benign, int(t.left.sum())))[:1]
 
 
 def _steps(trial: Trial) -> int:

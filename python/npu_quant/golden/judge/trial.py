@@ -16,7 +16,7 @@ from ..measure.differing import differ, distance_from_tie
 from ..operators.formula import Formula, Step, Variant
 from ..operators.model import Flat, Model, Part
 from ..results import VariantMatch
-from .verdict import is_tie, steps_of_rounding
+from .verdict import contradict, explains_any, is_tie, steps_of_rounding
 
 Array = NDArray[Any]
 Counts = NDArray[np.int64]
@@ -154,12 +154,15 @@ class Work:
         before = formula.form.outputs[output].before(formula, self.part)
         if before is None:
             return 0
-        value, magnitude = (some[at] for some in before)
+        value, magnitude = before
+        allowed, most = model.allowed_for(output), model.most_steps(output)
+        ill = np.flatnonzero(explains_any(magnitude, allowed, model.elements_of(output)))
+        wrong = ill[contradict(value[ill], magnitude[ill], actual[ill])]
+        value, magnitude = value[at], magnitude[at]
         grid = model.grid(output, at + self.part.spans[output][0])
         test = grid.tie(value, actual[at], made[at], magnitude)
-        allowed, most = model.allowed_for(output), model.most_steps(output)
         ties = is_tie(test.steps, distance_from_tie(test), allowed, most)
-        return int(np.count_nonzero(ties))
+        return int(np.count_nonzero(ties & ~np.isin(at, wrong)))
 
 
 @dataclass(frozen=True, eq=False)

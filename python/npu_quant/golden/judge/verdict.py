@@ -27,6 +27,8 @@ MANY = 1 / 50
 """A share of ties that is looked into: a formula that leaves far fewer is told."""
 EVIDENCE = 3
 """How many differing elements an exact match must have, to speak against a tie."""
+MOST_LEFT = 20
+"""A formula that leaves one in so many differences is told, too."""
 
 
 def to_compare(names: Sequence[str], *sides: Mapping[str, Source | None]) -> list[str]:
@@ -144,6 +146,28 @@ def explains_any(
     return explained
 
 
+def contradict(
+    value: NDArray[np.float64], magnitude: NDArray[np.float64], codes: NDArray[Any]
+) -> NDArray[np.bool_]:
+    """Say which ill-conditioned codes are not those of other elements with the same number.
+
+    Roundings may give any code there, but one for equal numbers of a group, as terms are equal.
+
+    Args:
+        value: the numbers before rounding.
+        magnitude: of their largest terms, by which groups are told apart.
+        codes: the actual codes.
+    """
+    if not len(codes):
+        return np.zeros(0, np.bool_)
+    which = np.unique(value + 1j * magnitude, return_inverse=True)[1].reshape(-1)
+    numbers = np.unique(codes, return_inverse=True)[1].reshape(-1)
+    low, high = (np.full(len(codes), end, np.int64) for end in (len(codes), -1))
+    np.minimum.at(low, which, numbers)
+    np.maximum.at(high, which, numbers)
+    return np.asarray((low != high)[which])
+
+
 def rung_of_codes(mismatches: int, ties: Ties | None) -> Rung:
     """Return the rung of rounded numbers: rounding explains all that differ, or it does not."""
     if mismatches == 0:
@@ -168,20 +192,36 @@ def rung_of_scales(metrics: Metrics, own: Elements) -> Rung:
     return "different"
 
 
-def settled(rung: Rung, mismatches: int, *, named: bool, accepted: bool, kept: bool) -> Rung:
+def speaks_against_ties(
+    outputs: Sequence[OutputComparison], matches: Sequence[VariantMatch]
+) -> bool:
+    """Say whether another function, and no benign formula, gives nearly all that differs.
+
+    Then the report names it, and rounding is not what the differences come from.
+    """
+    mismatches = sum(o.metrics.mismatches for o in outputs if o.metrics is not None)
+    near = [match for match in matches if match.total * MOST_LEFT <= mismatches]
+    return bool(near) and not any(match.benign for match in near)
+
+
+def settled(
+    rung: Rung, mismatches: int, *, named: bool, accepted: bool, kept: bool, near: bool = False
+) -> Rung:
     """Return the rung of an output after formulas and tolerance were tried.
 
-    A bound on roundings is generous, above all that of a sum. Where some codes differ and are, byte
-    for byte, another function's and no benign formula's, it is not rounding that they come from.
+    A bound on roundings is generous, above all that of a sum. Where some codes differ and are, all
+    or nearly all, another function's and no benign formula's, it is not rounding that they come
+    from.
 
     Args:
         rung: what the output itself reached.
         mismatches: how many of its elements differ.
         named: a named formula gives all outputs.
+        near: another function gives nearly all that differs (`speaks_against_ties`).
         accepted: one that does is benign, or was named.
         kept: the tolerance that was asked for is kept.
     """
-    overruled = rung == "tie" and mismatches >= EVIDENCE and named and not accepted
+    overruled = rung == "tie" and mismatches >= EVIDENCE and (named or near) and not accepted
     if rung != "different" and not overruled:
         return rung
     if accepted or (named and not kept):

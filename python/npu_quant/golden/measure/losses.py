@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..._decibels import decibels, worst
 from ..._kinds import wrong
-from ..._shown import ShortRepr
+from ..._shown import NoTruth, ShortRepr
 from ...errors import ParamError
 from ..elements import elements_of
 from ..sources import as_source
@@ -21,9 +21,10 @@ _SHOWN = 3
 
 
 @dataclass(frozen=True, repr=False)
-class Loss(ShortRepr):
+class Loss(NoTruth, ShortRepr):
     """What :func:`loss` returns; ``print`` it."""
 
+    _ask = "ask for .sqnr_db"
     sqnr_db: float
     """20 log10(norm(golden) / norm(golden - actual)): inf where nothing is lost, NaN where
     something is not finite, -inf where the golden is 0 and actual is not. Of blocks likewise."""

@@ -123,14 +123,10 @@ class DualLevelQuantMatmul(ProductModel):
         self.columns = shape[1]
         # Nothing is in it but its shape.
         self.read(np.broadcast_to(np.int8(0), shape), np.ones(1, np.float32), None)
-        self.take_sums(2 * self._x.shape[1])
+        self.is_float_sum = True
         if given["bias"] is not None:
             self.bias = Flat(np.broadcast_to(given["bias"], shape))
         self._products: dict[Step, list[Product]] = {}
-
-    def allowed_for(self, output: int) -> float:
-        """Return k, to which every sum of 512 k that is added adds."""
-        return super().allowed_for(output) + len(self.inputs["x2_level0_scale"])
 
     def products(self, formula: Formula) -> Sequence[Product]:
         """Return what is multiplied."""

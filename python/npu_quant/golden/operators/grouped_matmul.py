@@ -219,8 +219,7 @@ class GroupedMatmul(ProductModel):
 
     def allowed_for(self, output: int) -> float:
         """Return k: a swish rounds five times, as that of glu.py."""
-        own = self.result(output, AS_TOLD).sum_roundings
-        return self.form.allowed + own + glu.SWISHES[0].roundings * is_swish(self)
+        return self.form.allowed + glu.SWISHES[0].roundings * is_swish(self)
 
     def whole(self) -> list[Part]:
         """Return all elements of each result."""
@@ -273,10 +272,7 @@ class GroupedMatmul(ProductModel):
         # Nothing is in it but its shape.
         self.read(np.broadcast_to(np.int8(0), shape), np.ones(1, np.float32), None)
         scale, bias = (self._own(name, groups[0]) for name in ("scale", "bias"))
-        if self.is_float_sum:
-            depth = max(self._numbers(group.x[:0]).shape[1] for group in groups)
-            self.take_sums(depth, len(scale) if self.in_groups else None)
-        elif scale is not None:
+        if scale is not None and not self.is_float_sum:
             self.scale = self._of_groups("scale", page.scales_of)
         if self.values.carrier == np.int8:
             self.offsets = self._of_groups("scale", lambda own: _products.carried(own)[1])

@@ -11,7 +11,7 @@ import numpy as np
 from ... import _products
 from ...ops import grouped_matmul_swiglu_quant as page
 from ..elements import largest
-from . import dynamic_quant, glu, glu_quant, groups, products, steps
+from . import dynamic_quant, float_sums, glu, glu_quant, groups, products, steps
 from .arithmetic import Floats
 from .codes import Codes
 from .formula import Form, Formula, Made, Other, Step
@@ -137,7 +137,6 @@ class ExpertModel(GluQuant):
     is_sum = is_dynamic = reads_list = True
     is_float_sum = in_groups = is_shifted = False
     scales_per_row = 1
-    sum_roundings = 0.0
     of_rows: Flat
     """The scales of rows."""
     experts: Array
@@ -152,7 +151,6 @@ class ExpertModel(GluQuant):
         if self.is_shifted:
             self.is_float_sum = self.in_groups = True
             self.scales = self.scales.reshape(len(weight), -1, self.scales.shape[-1])
-            self.sum_roundings = 3.0 * self.scales.shape[1]
         self.group_list, self.list_type = self.inputs["group_list"], list_type
         self.row_count = len(x)
         self._by: dict[Step, ExpertModel] = {}
@@ -223,11 +221,8 @@ class ExpertModel(GluQuant):
         v = np.where(is_there, v, floats(0))
         if not self.is_float_sum or not is_wide:
             return v, v
-        return v, largest(v, sums_by(products.sizes) * of_row, bias * of_row)
-
-    def allowed_for(self, output: int) -> float:
-        """Return k, to which what is rounded before it is added up adds."""
-        return super().allowed_for(output) + self.sum_roundings
+        left = float_sums.as_large(sums_by(float_sums.left_by), self.allowed_for(0))
+        return v, largest(v, sums * of_row, left * of_row, bias * of_row)
 
     def unwritten(self, formula: Formula) -> Array | None:
         """Return which rows a way to find the groups gives to no expert."""

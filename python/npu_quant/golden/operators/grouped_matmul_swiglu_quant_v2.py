@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ... import _products
 from ..elements import Elements, elements_of, largest
-from . import float_sums, glu, glu_quant, groups, products, steps
+from . import glu, glu_quant, groups, products, steps
 from . import grouped_matmul_swiglu_quant as first_version
 from .arithmetic import Floats
 from .block_rows import NOT_FINITE, in_blocks, in_pairs, mx_of, out_of_blocks
@@ -183,14 +182,7 @@ class GroupedMatmulSwigluQuantV2(ExpertModel):
 
     def allowed_for(self, output: int) -> float:
         """Return k: bytes are no rounded numbers."""
-        if not self.is_mx:
-            return super().allowed_for(output)
-        return 0.0 if output == 1 else super().allowed_for(output) + self._of_floats
-
-    @cached_property
-    def _of_floats(self) -> float:
-        depth = self.inputs["x"].shape[1]
-        return float_sums.sum_roundings(depth, lambda: float_sums.some_of(self.products))
+        return 0.0 if self.is_mx and output == 1 else super().allowed_for(output)
 
     def elements_of(self, output: int) -> Elements:
         """Return what the elements of an output stand for."""

@@ -45,7 +45,8 @@ class Product:
     of_rows: tuple[Array, ...] = ()
     """What goes with each row."""
     groups: Callable[[Array], Iterator[Array]] | None = None
-    """Of numbers: the scaled sums of the groups along k, where there are such."""
+    """Of numbers: the scaled sums of the groups along k, where there are such, and what is taken
+    from each by its offset."""
 
     def rows(self, first: int, last: int) -> Product:
         """Return the product of some rows."""
@@ -85,8 +86,9 @@ def in_groups(
         matrix, size = right(), a.shape[-1] // max(1, len(scale))
         for j in range(len(scale)):
             k, own = slice(j * size, (j + 1) * size), slice(j, j + 1)
-            shift = None if offset is None else offset[own]
-            yield _products.group_sums(a[:, k], matrix[k], scale[own], shift)
+            yield _products.group_sums(a[:, k], matrix[k], scale[own])
+            if offset is not None:
+                yield -a[:, k].sum(1, keepdims=True) * (offset[own] * scale[own])
 
     def add(a: Array) -> Array:
         return _products.group_sums(a, right(), scale, offset)
@@ -147,12 +149,6 @@ def exact(product: Product) -> Array:
     """Add up in float64."""
     a, b = product.factors()
     return np.asarray(a @ b)
-
-
-def sizes(product: Product) -> Array:
-    """Add up how large the products are: no partial sum is larger."""
-    a, b = product.factors()
-    return np.asarray(np.abs(a) @ np.abs(b))
 
 
 def by_pieces(count: int) -> Callable[[Product], Array]:

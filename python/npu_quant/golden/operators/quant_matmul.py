@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -129,10 +129,10 @@ class Results(Output):
         if not is_value(part.model):
             return value.astype(np.float64), np.abs(value).astype(np.float64)
         scale = o.weight if o.activation is None else o.weight * o.activation
-        sums = o.x
+        terms = [o.x * scale, o.integer * scale, o.bias]
         if part.model.is_float_sum:
-            sums = part.model.sums(formula, wide, products.sizes)
-        terms = [sums * scale, o.integer * scale, o.bias]
+            left = part.model.sums(formula, wide, float_sums.left_by)
+            terms.append(float_sums.as_large(left, part.model.allowed_for(0)) * scale)
         if part.model.offsets is not None:
             terms.append(wide.read("offsets"))
         return value, largest(value, *terms)
@@ -177,8 +177,6 @@ class ProductModel(ElementModel):
     bias: Any = None
     offsets: Any = None
     is_float_sum = in_groups = is_shifted = has_own_scales = False
-    depth = 0
-    """How many products are added up, or groups of exact ones."""
     columns: int
 
     def has_sum(self, output: int) -> bool:
@@ -188,20 +186,6 @@ class ProductModel(ElementModel):
     def most_steps(self, output: int) -> float:
         """Return how many steps rounding explains: any number where terms may cancel."""
         return ANY if self.has_sum(output) or self.is_float_sum else 1
-
-    def allowed_for(self, output: int) -> float:
-        """Return k, to which every product that is rounded may add."""
-        return self.form.allowed + self.sum_roundings
-
-    @cached_property
-    def sum_roundings(self) -> float:
-        """How many ulp of all that is added up other orders of the sum may be away."""
-        if not self.is_float_sum:
-            return 0.0
-        if self.in_groups:
-            return 3.0 * self.depth
-        own = self.products(self.form.reference)
-        return float_sums.sum_roundings(self.depth, lambda: float_sums.some_of(own))
 
     def products(self, formula: Formula) -> Sequence[Product]:
         """Return what is multiplied, one under the other: the same list for the same steps."""
@@ -217,11 +201,6 @@ class ProductModel(ElementModel):
             return made[begin - first * self.columns :][: end - begin]
 
         return part.once(("sums", order, id(own)), make)
-
-    def take_sums(self, depth: int, groups: int | None = None) -> None:
-        """Note that what is added up is rounded: so many products, or groups of exact ones."""
-        self.is_float_sum, self.in_groups = True, groups is not None
-        self.depth = depth if groups is None else groups
 
 
 class QuantMatmul(ProductModel):
@@ -240,14 +219,13 @@ class QuantMatmul(ProductModel):
         self.values = elements_of(dtype_of("int8" if to is None else to))
         is_whole = given["x1"].dtype in (np.int8, np.int32)
         self.has_own_scales = scale.ndim == 1
-        in_groups = is_whole and not self.has_own_scales
+        self.in_groups = is_whole and not self.has_own_scales
+        self.is_float_sum = self.in_groups or not is_whole
         names = {n: given[n] for n in ("x1_dtype", "x2_dtype")}
         x1 = given["x1"]
         k = _products.matrix_of(x1[..., :0, :], names["x1_dtype"]).shape[-1]
         b = _products.matrix_of(given["x2"], names["x2_dtype"], k).astype(np.float64)
-        if in_groups or not is_whole:
-            self.take_sums(k, len(scale) if in_groups else None)
-        self.is_shifted = in_groups and given["x1"].dtype == np.int8
+        self.is_shifted = self.in_groups and x1.dtype == np.int8
         batch = np.broadcast_shapes(x1.shape[:-2], b.shape[:-2])
         self._products = [self._product(*own) for own in self._each(batch, x1, b)]
         self.columns = b.shape[-1]

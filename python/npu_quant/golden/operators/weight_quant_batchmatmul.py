@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ... import _codes, _products
 from ..elements import largest
-from . import float_sums, steps
+from . import float_sums, products, steps
 from .anti_quant import TORCH
 from .arithmetic import Floats, stored_in
 from .formula import Before, Form, Formula, Other, Output, Step
@@ -188,9 +188,11 @@ class Results(Output):
     def before(self, formula: Formula, part: ProductPart) -> Before:
         """Return them in float64, and the sums of their terms' magnitudes."""
         part = part.wide()
-        value = self._of(formula, part, np.matmul)
-        terms = np.abs(part.x) @ np.abs(part.weights(formula["weights"]))
-        model = part.model
+        model, weights = part.model, part.weights(formula["weights"])
+        total = part.x @ weights
+        value = self._of(formula, part, lambda *both: total)
+        left = float_sums.left_by(products.of_floats(part.x, lambda: weights))
+        terms = largest(total, float_sums.as_large(left, model.allowed_for(0)))
         if has_bias(model):
             terms = terms + np.abs(model.bias)
         if gives_codes(model):
@@ -220,19 +222,6 @@ class WeightQuantBatchmatmul(Model):
     bias: Float32 | None = None
     quant_scale: Float32 | None = None
     quant_offset: Float32 | None = None
-
-    def allowed_for(self, output: int) -> float:
-        """Return k, to which every product that is rounded may add."""
-        return super().allowed_for(output) + self._sum_roundings
-
-    @cached_property
-    def _sum_roundings(self) -> float:
-        return float_sums.sum_roundings(self.k, self._factors)
-
-    def _factors(self) -> Iterator[float_sums.Factors]:
-        """Yield both factors, with some of the rows."""
-        part = ProductPart(self, 0, min(self.row_count, float_sums.MANY)).wide()
-        yield part.x, part.weights(self.form.reference["weights"])
 
     def most_steps(self, output: int) -> float:
         """Return any number: terms may cancel each other."""

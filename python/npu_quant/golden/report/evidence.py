@@ -171,7 +171,8 @@ def _rounding(output: OutputComparison, m: Metrics) -> Iterator[Line]:
             text = (
                 f"ill-conditioned: {words.count(ties.ill_conditioned)} in groups whose numbers lie "
             )
-            text += "far beyond their range: any code passes; compare (y - offset) * scale"
+            text += "far beyond their range: any code that equal numbers share passes; compare "
+            text += "(y - offset) * scale"
             yield Line(_PLACE, text)
     else:
         yield Line(_FACT, _no_rounding(ties, m, f"rounding explains {allowed}"))

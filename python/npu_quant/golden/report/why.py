@@ -131,6 +131,8 @@ def _reasons(comparison: ComparisonData, output: OutputComparison) -> Iterator[R
     of = ", ".join(filter(None, [name, counts]))
     for cause in (*output.causes, *output.notes):
         yield Reason(cause, of, _CAUSE)
+    if output.ties is not None and output.ties.contradicting:
+        yield Reason("equal numbers of a group have different codes", of, _CAUSE)
     for variant in comparison.variants:
         if _is_near(variant, output, m):
             yield Reason(follows(comparison, variant, output), name, 2)
