@@ -92,7 +92,11 @@ def _flipped(look: Look) -> tuple[NDArray[Any], str] | None:
     flipped = (actual ^ golden) >> dropped << dropped
     masks, counts = np.unique(flipped, return_counts=True)
     mask, most = masks[counts.argmax()], counts.max()
-    _, of_each = np.unique(golden[flipped == mask], return_counts=True)
+    own_codes = golden[flipped == mask]
+    _, of_each = np.unique(own_codes, return_counts=True)
+    # Ties that go away from even codes flip the last bit, too, but never that of an odd one.
+    if mask == 1 and len(set((own_codes & 1).tolist())) == 1:
+        return None
     # If most were one code, they would be one code instead of another.
     if (
         not mask
