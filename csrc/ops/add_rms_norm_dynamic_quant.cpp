@@ -74,17 +74,17 @@ Status AddRmsNormDynamicQuant::run(const TensorView* out) const {
   call.tensors[Kernel::kX2] = &x2;
   call.tensors[Kernel::kX] = &out[kX];
   for (int branch = 0; branch < 2; ++branch) {
-    const TensorView &y = out[kY1 + branch], &scale = out[kScale1 + branch];
-    if (computes(branch)) {
-      call.tensors[Kernel::kY1 + branch] = &y;
-      call.tensors[Kernel::kScale1 + branch] = &scale;
-      call.quantizers[branch].smooth = &smooth[branch];
-      continue;
-    }
-    if (y.present) std::memset(y.data, 0, size_of(y.dtype));
-    if (scale.present) std::memset(scale.data, 0, size_of(scale.dtype));
+    if (!computes(branch)) continue;
+    call.tensors[Kernel::kY1 + branch] = &out[kY1 + branch];
+    call.tensors[Kernel::kScale1 + branch] = &out[kScale1 + branch];
+    call.quantizers[branch].smooth = &smooth[branch];
   }
-  return run_norm(call);
+  NPU_QUANT_RETURN_IF_ERROR(run_norm(call));
+  for (int branch = 0; branch < 2; ++branch)
+    for (const int which : {kY1 + branch, kScale1 + branch})
+      if (!computes(branch) && out[which].present)
+        std::memset(out[which].data, 0, size_of(out[which].dtype));
+  return {};
 }
 
 }  // namespace npu_quant

@@ -123,7 +123,8 @@ struct GroupedMatmulLists final : Op {
   // How many arrays are computed; which is known when all is checked.
   int64_t results() const;
   Status check_result_count(int64_t given) const;
-  Status check_result(int64_t which, const TensorView* out);
+  Status check_result(int64_t which, const TensorView* out);  // by itself
+  Status check_results_apart(const TensorView* out);          // when each has been checked
   // Of an x for all entries leaves each its group's rows, as the elements of the list say. Results
   // have their shapes then; run() does it where nobody has.
   Status take_own_rows();

@@ -158,19 +158,35 @@ Status GroupedMatmulLists::check_result(int64_t which, const TensorView* out) {
   const OutputSpecs& specs = entries[at].outputs;
   if (gives_own_rows() && !took_own_rows_)  // how many is not known yet
     return check_output_types(name, specs, out + which);
+  return npu_quant::check_outputs(name, {}, specs, out + which);
+}
+
+// Only where some are not apart are they looked at pair by pair, for the first that is not.
+Status GroupedMatmulLists::check_results_apart(const TensorView* out) {
+  if (gives_own_rows() && !took_own_rows_) return {};
+  std::vector<Occupied> all;
   for (std::deque<GroupedMatmul>* inputs : {&whole_, &entries})
     for (GroupedMatmul& entry : *inputs)
-      NPU_QUANT_RETURN_IF_ERROR(npu_quant::check_outputs(name, entry.inputs(), specs, out + which));
-  for (size_t i = 0; i < at; ++i)
-    NPU_QUANT_RETURN_IF_ERROR(
-        check_apart(name, specs[0], out[which], entries[i].outputs[0], out[i]));
+      for (const Input& input : entry.inputs()) all.push_back(occupied_by(*input.view, false));
+  for (int64_t i = 0; i < results(); ++i) all.push_back(occupied_by(out[i], true));
+  if (are_outputs_apart(all)) return {};
+  for (int64_t which = 0; which < results(); ++which) {
+    const OutputSpecs& specs = entries[static_cast<size_t>(which)].outputs;
+    for (std::deque<GroupedMatmul>* inputs : {&whole_, &entries})
+      for (GroupedMatmul& entry : *inputs)
+        NPU_QUANT_RETURN_IF_ERROR(
+            npu_quant::check_outputs(name, entry.inputs(), specs, out + which));
+    for (int64_t i = 0; i < which; ++i)
+      NPU_QUANT_RETURN_IF_ERROR(check_apart(name, specs[0], out[which],
+                                            entries[static_cast<size_t>(i)].outputs[0], out[i]));
+  }
   return {};
 }
 
 Status GroupedMatmulLists::check_outputs(const TensorView* out) {
   share();
   for (int64_t i = 0; i < results(); ++i) NPU_QUANT_RETURN_IF_ERROR(check_result(i, out));
-  return {};
+  return check_results_apart(out);
 }
 
 // The array of each entry, and the rows that are behind all of them.

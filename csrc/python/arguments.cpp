@@ -80,6 +80,17 @@ std::string type_name(py::handle value) {
   return text != nullptr ? std::string(text) + "." + name : name;
 }
 
+py::tuple owned_list(const char* op, const char* argument, py::handle value, const char* expected) {
+  if (!PyList_Check(value.ptr()) && !PyTuple_Check(value.ptr()))
+    raise_wrong_kind(op, argument, expected, value);
+  // Not by iterating, which a subclass may do as it likes: what lies in it is what counts.
+  PyObject* const own = PyList_Check(value.ptr())
+                            ? PyList_AsTuple(value.ptr())
+                            : PyTuple_GetSlice(value.ptr(), 0, PyTuple_GET_SIZE(value.ptr()));
+  if (own == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::tuple>(own);
+}
+
 double to_double(const char* op, const char* argument, py::handle value) {
   if (PyFloat_CheckExact(value.ptr())) return PyFloat_AS_DOUBLE(value.ptr());
   const bool is_complex =
@@ -193,9 +204,7 @@ struct Reader {
 
   template <class List, class Convert>
   void read_list(List& field, const char* expected, Convert convert) const {
-    if (!PyList_Check(value.ptr()) && !PyTuple_Check(value.ptr()))
-      raise_wrong_kind(op, name, expected, value);
-    const auto items = py::reinterpret_borrow<py::sequence>(value);
+    const py::tuple items = owned_list(op, name, value, expected);
     field.count = static_cast<int64_t>(items.size());
     for (size_t i = 0; i < items.size() && i < std::size(field.each); ++i)
       field.each[i] = convert(op, name, items[i]);

@@ -17,6 +17,9 @@ void initialise_arguments(py::module_& module);
 // "numpy.ndarray", "list", ...
 std::string type_name(py::handle value);
 
+// The elements of a list or a tuple, which is the caller's to change while other code runs.
+py::tuple owned_list(const char* op, const char* argument, py::handle value, const char* expected);
+
 // The plain arguments of a call, converted by `convert`, which may run Python code. What goes wrong
 // is kept: faults of arrays come first.
 class PlainArguments {

@@ -12,47 +12,36 @@ using Lists = GroupedMatmulLists;
 
 // Arguments in the order of the function; the arrays of an entry come first.
 enum { kOfEntry = Lists::kLists, kGroupList = kOfEntry, kAttributes };
-constexpr const char kOp[] = "npu_grouped_matmul";
+constexpr const char kOp[] = "npu_grouped_matmul", kOfArrays[] = "a list of arrays";
 
-// The lists of a call.
+// The lists of a call, with their elements.
 class GivenLists {
  public:
   explicit GivenLists(Arguments arguments) {
-    for (int i = 0; i < kOfEntry; ++i) take(i, arguments[static_cast<size_t>(i)]);
+    for (int i = 0; i < kOfEntry; ++i) {
+      const py::handle value = arguments[static_cast<size_t>(i)];
+      if (value.is_none() && i <= Lists::kWeight) raise_unless_ok(missing(kOp, Lists::kNames[i]));
+      if (!value.is_none()) lists_[i] = owned_list(kOp, Lists::kNames[i], value, kOfArrays);
+    }
   }
 
   Status make_entries(Lists& call) const {
     int64_t lengths[kOfEntry];
     for (int i = 0; i < kOfEntry; ++i)
-      lengths[i] = lists_[i] ? static_cast<int64_t>(lists_[i].size()) : Lists::kNoList;
+      lengths[i] = lists_[i] ? PyTuple_GET_SIZE(lists_[i].ptr()) : Lists::kNoList;
     return call.make_entries(lengths);
   }
   // What an entry has of each list, and the list of groups.
   void fill(const Lists& call, size_t entry, PyObject* group_list,
             PyObject* (&values)[kAttributes]) const {
     for (int i = 0; i < kOfEntry; ++i)
-      values[i] = lists_[i]
-                      ? PySequence_Fast_GET_ITEM(lists_[i].ptr(), call.is_of_first(i) ? 0 : entry)
-                      : Py_None;
+      values[i] =
+          lists_[i] ? PyTuple_GET_ITEM(lists_[i].ptr(), call.is_of_first(i) ? 0 : entry) : Py_None;
     values[kGroupList] = group_list;
   }
 
  private:
-  void take(int i, py::handle value) {
-    if (value.is_none() && i > Lists::kWeight) return;
-    if (value.is_none()) raise_unless_ok(missing(kOp, Lists::kNames[i]));
-    if (!PyList_Check(value.ptr()) && !PyTuple_Check(value.ptr()))
-      throw py::type_error(std::string(kOp) + ": " + Lists::kNames[i] + " is " +
-                           with_article(type_name(value)) + ", expected a list of arrays.");
-    lists_[i] = py::reinterpret_borrow<py::sequence>(value);
-  }
-
-  struct List : py::object {
-    List() = default;
-    List& operator=(py::sequence list) { return py::object::operator=(std::move(list)), *this; }
-    size_t size() const { return static_cast<size_t>(PySequence_Fast_GET_SIZE(ptr())); }
-  };
-  List lists_[kOfEntry];
+  py::object lists_[kOfEntry];
 };
 
 // A call: its entries, and the arrays that they are made of.
@@ -99,18 +88,18 @@ class Call {
   }
 
   void take_outputs() {
-    if (!out().is_none() && !PyList_Check(out().ptr()) && !PyTuple_Check(out().ptr()))
-      throw py::type_error(std::string(kOp) + ": out is " + with_article(type_name(out())) +
-                           ", expected a list of arrays.");
-    if (!out().is_none())
-      raise_unless_ok(call_.check_result_count(PySequence_Fast_GET_SIZE(out().ptr())));
+    py::object given;
+    if (!out().is_none()) {
+      given = owned_list(kOp, "out", out(), kOfArrays);
+      raise_unless_ok(call_.check_result_count(PyTuple_GET_SIZE(given.ptr())));
+    }
     for (int64_t i = 0; i < call_.results(); ++i) {
-      const py::handle one =
-          out().is_none() ? out() : py::handle(PySequence_Fast_GET_ITEM(out().ptr(), i));
+      const py::handle one = given ? py::handle(PyTuple_GET_ITEM(given.ptr(), i)) : out();
       outputs_.emplace_back(call_.entries[static_cast<size_t>(i)], one, Code::param_invalid);
       views_.push_back(outputs_.back().views()[0]);
       if (!one.is_none()) raise_unless_ok(call_.check_result(i, views_.data()));
     }
+    if (given) raise_unless_ok(call_.check_results_apart(views_.data()));
   }
 
   py::object result() {

@@ -78,16 +78,14 @@ QuantScatter quant_scatter() {
 }
 
 // The array in a list of one; None stays.
-PyObject* only_array(const char* op, const char* argument, py::handle list) {
-  if (list.is_none()) return list.ptr();
-  if (!PyList_Check(list.ptr()) && !PyTuple_Check(list.ptr()))
-    throw py::type_error(std::string(op) + ": " + argument + " is " +
-                         with_article(type_name(list)) + ", expected a list of one array.");
-  const Py_ssize_t count = PySequence_Fast_GET_SIZE(list.ptr());
-  if (count != 1)
+py::object only_array(const char* op, const char* argument, py::handle list) {
+  if (list.is_none()) return py::none();
+  const py::tuple arrays = owned_list(op, argument, list, "a list of one array");
+  if (arrays.size() != 1)
     raise_unless_ok(fault(op, Fault::shape, {Argument(argument)},
-                          {"has ", int64_t{count}, " arrays"}, "expected one with all groups"));
-  return PySequence_Fast_GET_ITEM(list.ptr(), 0);
+                          {"has ", static_cast<int64_t>(arrays.size()), " arrays"},
+                          "expected one with all groups"));
+  return arrays[0];
 }
 
 // The function of an operator that takes some of its arguments as lists of one array each.
@@ -95,9 +93,11 @@ template <auto make, size_t... lists>
 py::object call_with_lists(Arguments arguments) {
   auto op = make();
   std::vector<PyObject*> all(arguments.begin(), arguments.end());
-  // Behind the class of the results.
-  ((all[lists] = only_array(op.name, op.inputs()[static_cast<int>(lists) - 1].name, all[lists])),
-   ...);
+  // Behind the class of the results. The lists are the caller's to change meanwhile.
+  const py::object arrays[] = {
+      only_array(op.name, op.inputs()[static_cast<int>(lists) - 1].name, all[lists])...};
+  const py::object* next = arrays;
+  ((all[lists] = (next++)->ptr()), ...);
   return run(op, all, Code::param_invalid);
 }
 

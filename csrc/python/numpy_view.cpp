@@ -44,7 +44,7 @@ bool is_byte_swapped(const py::detail::PyArray_Proxy* array) {
 
 bool is_plain_array(py::handle value) { return Py_TYPE(value.ptr()) == objects.ndarray; }
 
-void fill_view(TensorView& view, py::handle value, Names& names) {
+void fill_view(TensorView& view, py::handle value, Borrowed& borrowed) {
   const auto* array = py::detail::array_proxy(value.ptr());
   view.present = true;
   view.data = array->data;
@@ -52,7 +52,7 @@ void fill_view(TensorView& view, py::handle value, Names& names) {
   if (view.dtype == DType::other || is_byte_swapped(array)) {
     view.dtype = DType::other;
     const auto name = py::str(py::handle(array->descr)).cast<std::string>();
-    view.dtype_name = names.emplace_front(shortened(name)).c_str();
+    view.dtype_name = borrowed.names.emplace_front(shortened(name)).c_str();
   } else {
     view.dtype_name = name_of(view.dtype);
   }
@@ -170,16 +170,16 @@ ArrayArguments::ArrayArguments(const char* op, const Inputs& inputs, PyObject* c
 void ArrayArguments::fill_views() {
   if (tensors_ != 0) [[unlikely]]
     return fill_views_and_tensors();
-  for (int i = 0; i < count_; ++i) fill_view(*views_[i], values_[i], names_);
+  for (int i = 0; i < count_; ++i) fill_view(*views_[i], values_[i], borrowed_);
 }
 
 void ArrayArguments::fill_views_and_tensors() {
   for (int i = 0; i < count_; ++i)
     if ((tensors_ >> i & 1) == 0)
-      fill_view(*views_[i], values_[i], names_);
+      fill_view(*views_[i], values_[i], borrowed_);
     else
       raise_unless_ok(
-          fill_view_of_tensor(*views_[i], op_, Argument(arguments_[i]), values_[i], names_));
+          fill_view_of_tensor(*views_[i], op_, Argument(arguments_[i]), values_[i], borrowed_));
 }
 
 Outputs::Outputs(const Op& op, py::handle out, Code param_code) : count_(op.outputs.size()) {
@@ -192,7 +192,7 @@ Outputs::Outputs(const Op& op, py::handle out, Code param_code) : count_(op.outp
   for (int i = 0; i < count_; ++i) {
     std::construct_at(views_ + i);
     if (is_plain_array(arrays_[i])) [[likely]]
-      fill_view(views_[i], arrays_[i], names_);
+      fill_view(views_[i], arrays_[i], borrowed_);
     else if (!arrays_[i].is_none())
       fill_view_of_other(op, i);
   }
@@ -210,9 +210,9 @@ void Outputs::take(const Op& op, py::handle out, Code param_code) {
 void Outputs::fill_view_of_other(const Op& op, int i) {
   const Output name(op.outputs[i].name);
   if (is_tensor(arrays_[i]))
-    return raise_unless_ok(fill_view_of_tensor(views_[i], op.name, name, arrays_[i], names_));
+    return raise_unless_ok(fill_view_of_tensor(views_[i], op.name, name, arrays_[i], borrowed_));
   raise_unless_ok(check_is_array(op.name, name, arrays_[i], "Pass an array to be written."));
-  fill_view(views_[i], arrays_[i], names_);
+  fill_view(views_[i], arrays_[i], borrowed_);
 }
 
 void Outputs::turn_into_tensors() {

@@ -15,8 +15,12 @@ namespace npu_quant::python {
 // Remembers ml_dtypes.bfloat16 and NumPy's classes; called once, at import.
 void initialise(py::module_& module);
 
-// Of dtypes that are not ours, which views borrow.
-using Names = std::forward_list<std::string>;
+// What views borrow: names of dtypes that are not ours, and what owns the memory of tensors, which
+// `tensor.data = other` takes from a tensor at any time.
+struct Borrowed {
+  std::forward_list<std::string> names;
+  std::forward_list<py::object> owners;
+};
 
 bool is_array(py::handle value);  // an array or a tensor
 
@@ -46,7 +50,7 @@ class ArrayArguments {
   const char* arguments_[kMostInputs];
   py::handle values_[kMostInputs];
   TensorView* views_[kMostInputs];
-  Names names_;
+  Borrowed borrowed_;
 };
 
 // The arrays a call writes: the caller's `out`, arrays or tensors, else fresh ones. Where there are
@@ -69,7 +73,7 @@ class Outputs {
   union {  // as many are made as there are outputs
     TensorView views_[kMostOutputs];
   };
-  Names names_;
+  Borrowed borrowed_;
 };
 
 }  // namespace npu_quant::python

@@ -36,6 +36,7 @@ struct Torch {
     const py::object graph = torch.attr("autograd").attr("graph");
     if (py::hasattr(graph, "increment_version"))
       increment_version = member(graph, "increment_version");
+    has_untyped_storage = py::hasattr(tensor, "untyped_storage");
     for (size_t i = 0; i < std::size(kFormats); ++i)
       if (plain_dtype(kFormats[i]) != DType::other && py::hasattr(torch, kFormats[i].name))
         dtypes[i] = member(torch, kFormats[i].name);
@@ -49,12 +50,14 @@ struct Torch {
 
   py::handle tensor, dispatch, strided, from_numpy;
   py::handle increment_version;            // null where this torch lacks it
+  bool has_untyped_storage;                // torch before 2.0 lacks it
   py::handle dtypes[std::size(kFormats)];  // null where this torch lacks one
   py::handle is_cpu = interned("is_cpu"), layout = interned("layout"),
              requires_grad = interned("requires_grad"), is_neg = interned("is_neg"),
              dtype = interned("dtype"), is_quantized = interned("is_quantized"),
-             data_ptr = interned("data_ptr"), shape = interned("shape"),
-             stride = interned("stride"), is_inference = interned("is_inference");
+             data_ptr = interned("data_ptr"), untyped_storage = interned("untyped_storage"),
+             shape = interned("shape"), stride = interned("stride"),
+             is_inference = interned("is_inference");
 };
 
 // Null while nobody has imported torch to the end, and where something else goes by its name.
@@ -101,12 +104,14 @@ Status check_tensor(const Torch& torch, const char* op, const Part& argument, py
   return {};
 }
 
-void read(const Torch& torch, TensorView& view, py::handle tensor, Names& names) {
+void read(const Torch& torch, TensorView& view, py::handle tensor, Borrowed& borrowed) {
   const py::object dtype = get(tensor, torch.dtype);
   view.present = view.writable = view.of_torch = true;
   view.dtype = torch.dtype_of(dtype);
-  view.dtype_name = view.dtype == DType::other ? names.emplace_front(words_of(dtype)).c_str()
-                                               : name_of(view.dtype);
+  view.dtype_name = view.dtype == DType::other
+                        ? borrowed.names.emplace_front(words_of(dtype)).c_str()
+                        : name_of(view.dtype);
+  if (torch.has_untyped_storage) borrowed.owners.push_front(call(tensor, torch.untyped_storage));
   view.data = static_cast<char*>(PyLong_AsVoidPtr(call(tensor, torch.data_ptr).ptr()));
   const py::tuple shape = get(tensor, torch.shape), strides = call(tensor, torch.stride);
   view.rank = static_cast<int>(shape.size());
@@ -129,12 +134,12 @@ py::object array_of(Arguments arguments) {
   const auto name = op.cast<std::string>();
   const Argument part(argument.cast<std::string>());
   TensorView view;
-  Names names;
-  raise_unless_ok(fill_view_of_tensor(view, name.c_str(), part, tensor, names));
+  Borrowed borrowed;
+  raise_unless_ok(fill_view_of_tensor(view, name.c_str(), part, tensor, borrowed));
   if (view.dtype == DType::other)
     raise_unless_ok(fault(name.c_str(), Fault::dtype, {part}, {"has dtype ", DTypeOf(view)},
                           "expected numbers"));
-  return array_over(view, tensor);
+  return array_over(view, borrowed.owners.empty() ? tensor : borrowed.owners.front());
 }
 
 py::object is_tensor_of_torch(Arguments arguments) { return py::bool_(is_tensor(arguments[0])); }
@@ -164,13 +169,13 @@ bool is_tensor(py::handle value) {
 bool is_scalar(py::handle tensor) { return tensor.attr("ndim").cast<int>() == 0; }
 
 Status fill_view_of_tensor(TensorView& view, const char* op, const Part& argument,
-                           py::handle tensor, Names& names) {
+                           py::handle tensor, Borrowed& borrowed) {
   const Torch& torch = *find_torch();
   std::string why;
   try {
     NPU_QUANT_RETURN_IF_ERROR(check_tensor(torch, op, argument, tensor));
     if (!computes_by_itself(torch, tensor)) {
-      read(torch, view, tensor, names);
+      read(torch, view, tensor, borrowed);
       if (view.data != nullptr || view.shape.size() == 0) return {};
     }
   } catch (const py::error_already_set& error) {

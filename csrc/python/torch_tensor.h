@@ -12,7 +12,7 @@ bool is_scalar(py::handle tensor);  // one without axes, which torch takes where
 // A fault, with torch's remedy, where its elements are not to be had in place. The view borrows the
 // tensor, as those of arrays do.
 Status fill_view_of_tensor(TensorView& view, const char* op, const Part& argument,
-                           py::handle tensor, Names& names);
+                           py::handle tensor, Borrowed& borrowed);
 
 // Has torch know that a tensor was written into: no gradient goes by what it held before.
 void count_version(py::handle tensor);

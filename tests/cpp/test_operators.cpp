@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 
+#include "failing_new.h"
 #include "op_checks.h"
 #include "ops/add_rms_norm.h"
 #include "ops/add_rms_norm_dynamic_quant.h"
@@ -350,6 +351,25 @@ TEST(Operators, JudgeArraysBeforeAttributes) {
     last.view->dtype = DType::other;
     expect_fault(op, Fault::dtype, last.name);
   });
+}
+
+// Of arrays with gaps, whose parameters are copied.
+TEST(Operators, FailBeforeAnythingIsWritten) {
+  for (const Row& row : operators()) {
+    const std::unique_ptr<Op> op = row.good();
+    SCOPED_TRACE(op->name);
+    for (const Input& input : op->inputs())
+      for (int64_t& stride : input.view->strides) stride *= 2;
+    ASSERT_TRUE(op->check().ok());
+    Buffers results;
+    std::vector<TensorView> out;
+    for (const OutputSpec& spec : op->outputs) {
+      results.emplace_back(static_cast<size_t>(spec.shape.size() * size_of(spec.dtype)), 77);
+      out.push_back(view(results.back().data(), spec.dtype, spec.shape));
+    }
+    if (op->run(out.data()).ok())  // of elements that are all 0
+      expect_all_or_nothing(results, [&] { return op->run(out.data()).ok(); });
+  }
 }
 
 }  // namespace

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/memory.h"
+
 namespace npu_quant {
 namespace {
 
@@ -58,11 +60,12 @@ TEST(Parallel, WorksInAForkedChild) {
   EXPECT_TRUE(ends_well(child));
 }
 
-// Does work that takes long, in many pieces, and returns how many were done.
+// Does work that takes long, in many pieces that ask for memory, and returns how many were done.
 int64_t done_of(int64_t count) {
   std::atomic<int64_t> done{0};
   parallel_for(count, count * kLargeWork, [&](int64_t begin, int64_t end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    free_large(allocate_large(1));
     done += end - begin;
   });
   return done;
@@ -118,11 +121,13 @@ TEST(StopWhen, DoesNotAskAboutShortWork) {
 
 pid_t asked_child = -1;
 
-// The child ends the work alone: it has none of the parent's threads, but all that they did.
+// The child ends the work alone: it has none of the parent's threads, but all that they did. Nobody
+// waits for ever for memory that another asks for.
 TEST(StopWhen, WhoIsAskedMayFork) {
   constexpr unsigned kSecondsOfChild = 60;
   for (const int threads : {1, 4}) {
     set_num_threads(threads);
+    alarm(kSecondsOfChild);
     asked_child = -1;
     const StopWhen stop([] {
       if (asked_child == -1) asked_child = fork();
@@ -133,6 +138,7 @@ TEST(StopWhen, WhoIsAskedMayFork) {
     if (asked_child == 0) _exit(is_whole ? 0 : 1);
     EXPECT_TRUE(is_whole);
     EXPECT_TRUE(ends_well(asked_child));
+    alarm(0);
   }
 }
 

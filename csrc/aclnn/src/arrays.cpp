@@ -46,9 +46,11 @@ bool make_all() {
 template <class Kept, class Element, class Value>
 auto* create(const char* function, const Value* values, uint64_t size) {
   decltype(all<Kept>().add({})) handle = nullptr;
-  guarded(function, ACLNN_ERR_INNER, ACLNN_ERR_INNER, [&] {
-    Elements<Element> copy(values == nullptr ? 0 : size);  // throws where there cannot be so many
-    std::copy_n(values, copy.size(), copy.begin());
+  guarded(function, ACLNN_ERR_INNER, ACLNN_ERR_INNER, [&]() -> int {
+    if (values == nullptr && size > 0)
+      return report(ACLNN_ERR_PARAM_NULLPTR, function, "size is above 0, but value is NULL.");
+    Elements<Element> copy(size);  // throws where there cannot be so many
+    std::copy_n(values, size, copy.begin());
     handle = all<Kept>().add(std::move(copy));
     return OK;
   });

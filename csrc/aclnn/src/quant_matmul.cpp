@@ -47,7 +47,8 @@ struct QuantMatmulCall : Call<QuantMatmul> {
     constexpr int64_t kMask = 0xffff;
     const TensorView &x1 = op.x1, &scale = op.scale;
     int64_t size = sizes & kMask;
-    if (sizes == 0 && scale.rank == 2 && scale.shape.dims[0] > 0 && x1.rank >= 2)
+    const bool has_rank = x1.rank >= 2 && x1.rank <= kMaxRank;  // is judged later
+    if (sizes == 0 && scale.rank == 2 && scale.shape.dims[0] > 0 && has_rank)
       size = x1.shape.dims[x1.rank - 1] * (x1.dtype == DType::int32 ? 8 : 1) / scale.shape.dims[0];
     if (size != 0 || sizes != 0)
       op.group_sizes = {.count = 3, .each = {sizes >> 32 & kMask, sizes >> 16 & kMask, size}};

@@ -124,20 +124,25 @@ class Operands {
   int64_t group_ = -1;  // whose scales make weights
 };
 
-// Codes of rows of x: gathered where they are to lie, if bytes are multiplied as they are.
+// Codes of rows of x: gathered where they are to lie, if bytes are multiplied as they are. Rows
+// that share bytes are gathered as lines across them, which are turned.
 template <class Products>
 void Operands<Products>::pack_codes_of_x(const Block& block) {
+  const Matrix& x = args_.x;
   const int64_t padded = rounded_up(block.n, kDepth);
-  const bool is_direct = sizeof(Element) == 1 && args_.x.along_k == 1;
+  const bool is_direct = sizeof(Element) == 1 && x.along_k == 1, is_across = x.across > 1;
   for (int64_t row = 0; row < args_.rows; row += kRowsTogether) {
     const int64_t rows = least(kRowsTogether, args_.rows - row);
     Element* const to = x_ + row * kPitch;
-    char* const lines = is_direct ? reinterpret_cast<char*>(to) : lines_;
-    const int64_t width = is_direct ? kPitch : kLineBytes;
-    gather_lines(args_.x, row, rows, block.k, block.n, true, lines, width, spare_);
+    char* const lines = is_direct ? reinterpret_cast<char*>(to) : is_across ? spare_ : lines_;
+    const int64_t width = is_direct || is_across ? kPitch : kLineBytes;
+    gather_lines(x, row, rows, block.k, block.n, !is_across, is_across ? lines_ : lines,
+                 is_across ? kRowsTogether : width, spare_);
+    if (is_across)
+      gather(lines_, 1, kRowsTogether, rows, block.n, reinterpret_cast<uint8_t*>(lines), width);
     for (int64_t r = 0; r < rows; ++r) {
       char* const line = lines + r * width;
-      if (args_.x.format == Format::float4_e2m1) take_float4(line, block.n);
+      if (x.format == Format::float4_e2m1) take_float4(line, block.n);
       if (!is_direct) put_elements(reinterpret_cast<int8_t*>(line), block.n, to + r * kPitch);
       for (int64_t k = block.n; k < padded; ++k) to[r * kPitch + k] = 0;
     }

@@ -86,8 +86,10 @@ namespace {
 
 Environment& kept_environment() {
   static Environment* const kept = [] {
-    initialise_threads();
+    // A fork prepares in the reverse order: the pool comes to rest before the store is locked,
+    // which its workers may be waiting for.
     initialise_memory();
+    initialise_threads();
     return new Environment(read_environment());  // threads may outlive static destructors
   }();
   return *kept;

@@ -175,4 +175,22 @@ Status check_outputs(const char* op, const Inputs& inputs, const OutputSpecs& sp
   return out_of_memory(op);
 }
 
+Occupied occupied_by(const TensorView& view, bool is_output) {
+  return {bounds_of(view), is_output};
+}
+
+// Each has to begin behind all outputs that begin before it, and an output behind all inputs.
+bool are_outputs_apart(std::vector<Occupied>& all) {
+  std::erase_if(all, [](const Occupied& one) { return one.bounds.begin == one.bounds.end; });
+  std::sort(all.begin(), all.end(),
+            [](const Occupied& a, const Occupied& b) { return a.bounds.begin < b.bounds.begin; });
+  const char *of_inputs = nullptr, *of_outputs = nullptr;  // the furthest ends
+  for (const auto& [bounds, is_output] : all) {
+    if (bounds.begin < of_outputs || (is_output && bounds.begin < of_inputs)) return false;
+    const char*& furthest = is_output ? of_outputs : of_inputs;
+    furthest = std::max(furthest, bounds.end);
+  }
+  return true;
+}
+
 }  // namespace npu_quant

@@ -1,6 +1,8 @@
 // The arrays an op computes, and the rules about them.
 #pragma once
 
+#include <vector>
+
 #include "ops/contract/inputs.h"
 
 namespace npu_quant {
@@ -33,5 +35,13 @@ Status check_apart(const char* op, const OutputSpec& spec, const TensorView& out
                    const OutputSpec& other_spec, const TensorView& other);
 Status check_outputs(const char* op, const Inputs& inputs, const OutputSpecs& specs,
                      const TensorView* outputs);
+
+// Whether each of many outputs shares no bytes with another or with an input.
+struct Occupied {
+  TensorView::Bounds bounds;
+  bool is_output;
+};
+Occupied occupied_by(const TensorView& view, bool is_output);
+bool are_outputs_apart(std::vector<Occupied>& all);  // sorts them
 
 }  // namespace npu_quant

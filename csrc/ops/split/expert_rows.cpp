@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <new>
 
@@ -50,26 +51,45 @@ class ExpertRows {
         sums_(at_a_time_, n()),
         unit_(call.in_blocks ? at_a_time_ : 0, n() / 2) {}
 
-  Status take_parameters() {
+  // All that wants memory, for all chunks.
+  Status prepare() {
     if (!sums_.are_there() || !unit_.are_there()) return out_of_memory(call_.op.name);
-    if (call_.in_blocks) return {};
-    const TensorView scales = scales_in_carriers(call_.weight_scale);
-    NPU_QUANT_RETURN_IF_ERROR(assign(weight_scale_, scales));
-    NPU_QUANT_RETURN_IF_ERROR(assign(x_scale_, call_.x_scale));
-    return assign(bias_, *call_.bias);
+    if (!call_.in_blocks) {
+      const TensorView scales = scales_in_carriers(call_.weight_scale);
+      NPU_QUANT_RETURN_IF_ERROR(assign(weight_scale_, scales));
+      NPU_QUANT_RETURN_IF_ERROR(assign(x_scale_, call_.x_scale));
+      NPU_QUANT_RETURN_IF_ERROR(assign(bias_, *call_.bias));
+      NPU_QUANT_RETURN_IF_ERROR(assign(smooth_, *call_.smooth));
+    }
+    try {
+      return plan_chunks();
+    } catch (const std::bad_alloc&) {
+      return out_of_memory(call_.op.name);
+    }
   }
 
   Status run() {
-    for (int64_t row = 0, count; row < all_rows(); row += count) {
-      const int64_t end = row < last_ ? last_ : all_rows();
-      count = std::min(at_a_time_, end - row);
-      if (row < last_) NPU_QUANT_RETURN_IF_ERROR(multiply(row, sums_.first(count)));
+    int64_t row = 0;
+    for (const Chunk& chunk : chunks_) {
+      chunk.plan.run(chunk.products, workspaces_);
+      NPU_QUANT_RETURN_IF_ERROR(quantize(row, chunk.rows));
+      row += chunk.rows;
+    }
+    for (int64_t count; row < all_rows(); row += count) {
+      count = std::min(at_a_time_, all_rows() - row);
       NPU_QUANT_RETURN_IF_ERROR(quantize(row, count));
     }
     return {};
   }
 
  private:
+  // Rows of groups that are computed at a time.
+  struct Chunk {
+    int64_t rows;
+    ProductList products = {};
+    ProductPlan plan = {};
+  };
+
   int64_t n() const { return call_.matrix.n; }
   int64_t all_rows() const { return call_.x.shape.dims[0]; }
   // So many that threads find work, of which sums stay in the caches; packing an expert's matrix
@@ -95,15 +115,18 @@ class ExpertRows {
     return {};
   }
 
-  Status multiply(int64_t first, const TensorView& sums) {
-    const auto fill = [&](ProductList& list) {
-      for_each_expert(first, sums.shape.dims[0], [&](int64_t expert, int64_t row, int64_t count) {
+  Status plan_chunks() {
+    for (int64_t first = 0; first < last_; first += chunks_.back().rows) {
+      Chunk& chunk = chunks_.emplace_back(Chunk{std::min(at_a_time_, last_ - first)});
+      const TensorView sums = sums_.first(chunk.rows);
+      for_each_expert(first, chunk.rows, [&](int64_t expert, int64_t row, int64_t count) {
         const TensorView x = some_rows(call_.x, row, count);
-        list.add(product(expert, row, x), x, some_rows(sums, row - first, count));
+        chunk.products.add(product(expert, row, x), x, some_rows(sums, row - first, count));
         return Status{};
       });
-    };
-    return run_product_list(call_.op.name, fill, workspaces_);
+      NPU_QUANT_RETURN_IF_ERROR(chunk.plan.make(call_.op.name, chunk.products, workspaces_));
+    }
+    return {};
   }
 
   // Of rows from one on, which is what x begins with.
@@ -162,12 +185,9 @@ class ExpertRows {
   }
   // An expert's row, or its only factor.
   TensorView smooth_of(int64_t expert) const {
-    TensorView own = some_rows(*call_.smooth, expert, 1);
-    if (own.rank == 1) return own;
-    own.rank = own.shape.rank = 1;
-    own.shape.dims[0] = own.shape.dims[1];
-    own.strides[0] = own.strides[1];
-    return own;
+    const int64_t columns = call_.smooth->rank == 1 ? 1 : call_.smooth->shape.dims[1];
+    return contiguous_view(smooth_.data() + expert * columns * kFloatBytes, DType::float32,
+                           columns);
   }
 
   Status gate(Becomes becomes, const TensorView& sums, const TensorView& y, const TensorView& scale,
@@ -206,15 +226,16 @@ class ExpertRows {
   const int64_t last_;  // the row behind all groups
   const int64_t at_a_time_;
   const Rows sums_, unit_;
-  Parameter weight_scale_, x_scale_, bias_;
+  Parameter weight_scale_, x_scale_, bias_, smooth_;
   Workspaces workspaces_;
+  std::deque<Chunk> chunks_;
 };
 
 }  // namespace
 
 Status run_expert_rows(const ExpertCall& call) {
   ExpertRows rows(call);
-  NPU_QUANT_RETURN_IF_ERROR(rows.take_parameters());
+  NPU_QUANT_RETURN_IF_ERROR(rows.prepare());
   return rows.run();
 }
 

@@ -1,6 +1,8 @@
 #include "ops/split/grouped_products.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "ops/split/product_matrices.h"
 #include "ops/split/row_groups.h"
@@ -26,12 +28,11 @@ TensorView at_first_axis(TensorView view, int64_t place) {
 Status take_product_groups(const char* op, TensorView list, int64_t type, const char* x_name,
                            int64_t rows, int64_t weights, std::vector<ProductGroup>& groups) {
   const int64_t count = list.shape.dims[0];
+  std::vector<char> taken(static_cast<size_t>(weights));
   for (int64_t i = 0; i < count; ++i) {
     const int64_t weight = type == 2 ? integer_at(list.data + i * list.strides[0], list.dtype) : i;
-    const bool is_new =
-        type != 2 || std::none_of(groups.begin(), groups.end(),
-                                  [=](const auto& group) { return group.weight == weight; });
-    if (weight < 0 || weight >= weights || !is_new)
+    const bool is_there = weight >= 0 && weight < weights;
+    if (!is_there || std::exchange(taken[static_cast<size_t>(weight)], 1) != 0)
       return fault(op, Fault::attribute, {Argument("group_list"), "[", i, ", 0]"}, {"is ", weight},
                    {"expected 0 to ", weights - 1, ", each weight only once"});
     groups.push_back({0, 0, weight});

@@ -84,42 +84,48 @@ bool Workspaces::provide(int64_t count, int64_t bytes) {
   return false;
 }
 
-Status run_products(const char* op, const Products& products, Workspaces& workspaces) {
+Status ProductPlan::make(const char* op, const Products& products, Workspaces& workspaces) {
   const int64_t count = products.count();
-  std::vector<int64_t> ends;
-  int64_t parts = 0, work = 0, bytes = 0;
+  int64_t parts = 0, bytes = 0;
   try {
-    ends.reserve(static_cast<size_t>(count));
+    ends_.reserve(static_cast<size_t>(count));
   } catch (const std::bad_alloc&) {
     return out_of_memory(op);
   }
   for (int64_t i = 0; i < count; ++i) {
     const Args whole = products.product(i);
     const ProductParts cut(whole);
-    ends.push_back(parts += cut.count());
-    work += work_of(whole);
+    ends_.push_back(parts += cut.count());
+    work_ += work_of(whole);
     if (cut.count() > 0) bytes = std::max(bytes, workspace_bytes(cut.part(whole, 0)));
   }
-  if (parts == 0) return {};
-  if (!workspaces.provide(std::min<int64_t>(parts, get_num_threads()), bytes))
-    return out_of_memory(op);
-  parallel_for(parts, work, [&](int64_t begin, int64_t end) {
+  const bool has_memory =
+      parts == 0 || workspaces.provide(std::min<int64_t>(parts, get_num_threads()), bytes);
+  return has_memory ? Status{} : out_of_memory(op);
+}
+
+void ProductPlan::run(const Products& products, const Workspaces& workspaces) const {
+  const int64_t parts = ends_.empty() ? 0 : ends_.back();
+  if (parts == 0) return;
+  parallel_for(parts, work_, [&](int64_t begin, int64_t end) {
     const Workspaces::Lent workspace(workspaces);
     for (int64_t part = begin; part < end; ++part) {
-      const auto end_of = std::upper_bound(ends.begin(), ends.end(), part);
-      const int64_t first = end_of == ends.begin() ? 0 : *std::prev(end_of);
-      const Args whole = products.product(end_of - ends.begin());
+      const auto end_of = std::upper_bound(ends_.begin(), ends_.end(), part);
+      const int64_t first = end_of == ends_.begin() ? 0 : *std::prev(end_of);
+      const Args whole = products.product(end_of - ends_.begin());
       Args args = ProductParts(whole).part(whole, part - first);
       args.workspace = workspace.data();
       run_on_active_target<ProductKernel>(args);
     }
   });
-  return {};
 }
 
 Status run_products(const char* op, const Products& products) {
   Workspaces workspaces;
-  return run_products(op, products, workspaces);
+  ProductPlan plan;
+  NPU_QUANT_RETURN_IF_ERROR(plan.make(op, products, workspaces));
+  plan.run(products, workspaces);
+  return {};
 }
 
 }  // namespace npu_quant

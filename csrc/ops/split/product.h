@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "kernels/product/product.h"
 #include "ops/contract/contract.h"
@@ -52,9 +53,19 @@ class Workspaces {
   std::unique_ptr<char[]> memory_;
 };
 
-// Fails, for want of memory, before anything is written. A thread takes what workspace_bytes()
-// says, 1.4 MB at most.
+// How products are cut into parts. All that may fail, for want of memory, is done when it is made;
+// a thread takes what workspace_bytes() says, 1.4 MB at most.
+class ProductPlan {
+ public:
+  Status make(const char* op, const Products& products, Workspaces& workspaces);
+  void run(const Products& products, const Workspaces& workspaces) const;
+
+ private:
+  std::vector<int64_t> ends_;  // of each product, counted in parts
+  int64_t work_ = 0;
+};
+
+// Fails, for want of memory, before anything is written.
 Status run_products(const char* op, const Products& products);
-Status run_products(const char* op, const Products& products, Workspaces& workspaces);
 
 }  // namespace npu_quant

@@ -48,19 +48,14 @@ class ProductList final : public Products {
 
 // Runs what fill(list) puts into a list.
 template <class Fill>
-Status run_product_list(const char* op, Fill fill, Workspaces& workspaces) {
+Status run_product_list(const char* op, Fill fill) {
   ProductList list;
   try {
     fill(list);
   } catch (const std::bad_alloc&) {
     return out_of_memory(op);
   }
-  return run_products(op, list, workspaces);
-}
-template <class Fill>
-Status run_product_list(const char* op, Fill fill) {
-  Workspaces workspaces;
-  return run_product_list(op, fill, workspaces);
+  return run_products(op, list);
 }
 
 }  // namespace npu_quant

@@ -51,8 +51,9 @@ class KeyOrder {
   int64_t operator[](int64_t i) const { return order_[i]; }
   // Of a key that lies there: its place in the range, or -1 outside.
   int64_t group_at(int64_t place) const {
-    const int64_t key = keys_[place];
-    return key >= begin_ && key < begin_ + groups_ ? key - begin_ : -1;
+    const auto key = static_cast<uint64_t>(keys_[place]), begin = static_cast<uint64_t>(begin_);
+    const uint64_t group = key - begin;  // wraps for keys below the range, far beyond it
+    return group < static_cast<uint64_t>(groups_) ? static_cast<int64_t>(group) : -1;
   }
   // Which of the order have the key that is so many after `begin`.
   int64_t begin_of(int64_t group) const { return group == 0 ? 0 : ends_[group - 1]; }

@@ -35,11 +35,13 @@ void expect_life_of_an_array(Create create, Destroy destroy, Size get_size) {
   EXPECT_EQ(destroy(unknown), ACLNN_ERR_PARAM_NULLPTR);
 }
 
-// Of no values an empty array is made.
+// Of no values an empty array is made; of values that are not there, none.
 template <class T, class Create, class Destroy, class Size>
 void expect_empty_arrays(Create create, Destroy destroy, Size get_size) {
   const T value = T{1};
-  for (auto* array : {create(nullptr, 0), create(nullptr, 3), create(&value, 0)}) {
+  for (const uint64_t count : {uint64_t{1}, uint64_t{3}, uint64_t{1} << 61, ~uint64_t{0}})
+    EXPECT_EQ(create(nullptr, count), nullptr);
+  for (auto* array : {create(nullptr, 0), create(&value, 0)}) {
     uint64_t size = 77;
     ASSERT_NE(array, nullptr);
     EXPECT_EQ(get_size(array, &size), 0);

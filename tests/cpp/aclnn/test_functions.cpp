@@ -125,6 +125,28 @@ TEST_P(EveryFunction, RefusesInputsThatNoMemoryHolds) {
   }
 }
 
+// Whatever number of axes another has: no axis is looked at that is not there.
+TEST_P(EveryFunction, RefusesEveryRankThatIsTooHigh) {
+  for (const size_t i : indices)
+    for (const size_t rank : {size_t{9}, size_t{1} << 16}) {
+      const Dims ones(rank, 1);
+      const Tensor high(Block(std::vector<int8_t>(64)), ones, ones, 0,
+                        call.parameters[i].tensor.dtype);
+      for (const size_t j : indices)
+        for (size_t other = 0; other < 5; ++other) {
+          const Dims few(other, 1);
+          const Tensor low(Block(std::vector<int8_t>(64)), few, few, 0,
+                           call.parameters[j].tensor.dtype);
+          Arguments arguments = call.arguments;
+          arguments[j] = low.get();
+          arguments[i] = high.get();
+          uint64_t size = 0;
+          aclOpExecutor* executor = nullptr;
+          EXPECT_NE(function.phase1(arguments, &size, &executor), 0) << i << ", " << j;
+        }
+    }
+}
+
 TEST_P(EveryFunction, RefusesOutputsThatShareMemory) {
   for (const size_t i : indices)
     for (const size_t j : indices) {
