@@ -63,12 +63,14 @@ wheels: $(VENV)/python
 aarch64: $(VENV)/test
 	sh tools/check_aarch64.sh
 
-# The GoogleTests once more, under AddressSanitizer and UBSan; env, as xargs leaves the name of the command as it is.
-asan: $(VENV)/python
+# The GoogleTests once more, under AddressSanitizer and UBSan; env, as xargs leaves the name of the command as it is. Then
+# those of Python's tests that hand over memory in every way.
+asan: $(VENV)/test
 	sh tools/get_googletest.sh
-	cmake --preset asan
+	cmake --preset asan -DPython_EXECUTABLE=$(CURDIR)/$(PY) -Dpybind11_DIR="$$($(PY) -m pybind11 --cmakedir)"
 	cmake --build --preset asan
 	printf '%s\n' $(LIBRARY_GTESTS) $(ACLNN_GTESTS) | xargs -P 2 -I tests env build/asan/tests --gtest_brief=1
+	sh tools/sanitized_tests.sh $(PY) build/asan
 
 # Arguments of every kind for every operator of the C API, under the sanitizers, and damage to every kind of file. FUZZ
 # is for libFuzzer, and NPU_QUANT_FUZZ times as much is done to files as in `make test`. What it finds, it keeps in
