@@ -19,6 +19,7 @@ OPENERS = {
     "commands/console.py": "what is written where the user says",
     "commands/outputs.py": "what would be overwritten there",
     "commands/info.py": "a file of the kernel",
+    "files/mapped.py": "a file of the kernel",
 }
 _OPENING = {"read_text", "read_bytes", "write_text", "write_bytes", "touch", "fromfile", "tofile"}
 _OPENING |= {"memmap", "loadtxt", "genfromtxt", "mmap", "copyfile", "copy", "copytree", "copy2"}

@@ -86,7 +86,8 @@ class TestFaults:
         put(sides[0] / "w.npz", data.replace(B.tobytes(), changed(B).tobytes()))
         found = compare_folders(*sides)
         assert {row.name: row.passed for row in found.rows} == {"w::good": True, "w::bad": False}
-        assert "wrong CRC-32" in ((found.first and found.first.problem) or "")
+        assert found.first is not None
+        assert "wrong CRC-32" in (found.first.problem or "")
 
     def test_links_in_a_circle(self, sides: tuple[Path, Path]) -> None:
         for side in sides:

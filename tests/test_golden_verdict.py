@@ -17,8 +17,9 @@ from npu_quant.golden.elements import elements_of
 from npu_quant.golden.judge import verdict
 from npu_quant.golden.judge.rounding import Rounding, follows_scale
 from npu_quant.golden.measure import differing
-from npu_quant.golden.results import OutputComparison, Ties, TieTest, Tolerance
+from npu_quant.golden.results import OutputComparison, Ties, Tolerance
 from npu_quant.golden.sources import ArraySource
+from npu_quant.golden.tie_results import TieTest
 
 Array = NDArray[Any]
 K = 4.0

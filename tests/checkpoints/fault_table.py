@@ -18,7 +18,6 @@ from .faults import (
     O,
     Q,
     after,
-    bias_off,
     config,
     flip,
     float8,
@@ -33,25 +32,22 @@ from .faults import (
     stray_index,
     stray_weights,
 )
+from .number_faults import INT4, MX, NUMBERS
 from .spoiling import (
     DESCRIPTION,
     INDEX,
     add,
     as_float,
     as_type,
-    put,
     remove,
     replace,
     retype,
     tensor,
 )
-from .static_faults import STATIC
 from .tensor_files import BFLOAT16
 from .unreadable_faults import UNREADABLE
 
 MOE: Mapping[str, Any] = {"family": "qwen3_moe"}
-INT4: Mapping[str, Any] = {"family": "qwen3_moe", "scheme": "W4A8_DYNAMIC"}
-MX: Mapping[str, Any] = {"scheme": "W8A8_MXFP8"}
 EH = "model.layers.1.eh_proj"
 STRAYS = frozenset({"stray-weights", "missing-tensor", "index"})
 SUMS = frozenset({"scale-bias"})
@@ -336,43 +332,6 @@ TENSORS = {
         f"{Q}.weight_scale_inv",
         lambda f: add(f, {f"{Q}.weight_scale_inv": np.ones((1, 1), np.float32)}),
         is_noticed=False,
-    ),
-}
-NUMBERS = {
-    **{
-        f"scale of {value}": Fault(
-            "scale", f"{Q}.weight_scale", lambda f, v=value: put(f, f"{Q}.weight_scale", 7, v)
-        )
-        for value in (np.nan, np.inf, 0, -0.01)
-    },
-    "scale of 255": Fault(
-        "scale", f"{Q}.weight_scale", lambda f: put(f, f"{Q}.weight_scale", (7, 1), 255), **MX
-    ),
-    "offset": Fault(
-        "offset", f"{Q}.weight_offset", lambda f: put(f, f"{Q}.weight_offset", 7, 3), "warning"
-    ),
-    "scales of float32": Fault(
-        "scale-precision",
-        "",
-        lambda f: replace(f, f"{Q}.weight_scale", lambda a: a * np.float32(1.001)),
-        "warning",
-    ),
-    "float16 model": Fault(
-        "fp16",
-        "",
-        config(lambda c: c.update(torch_dtype="float16")),
-        also=frozenset({"scale-precision"}),
-    ),
-    **STATIC,
-    "scale_bias": Fault("scale-bias", f"{E}.0.gate_proj", bias_off, **INT4),
-    "codes are NaN": Fault(
-        "nonfinite", f"{Q}.weight", lambda f: put(f, f"{Q}[.]weight", (3, 5), np.nan), **MX
-    ),
-    "nonfinite": Fault(
-        "nonfinite",
-        "model.norm.weight",
-        lambda f: put(f, "model.norm.weight", 3, np.nan),
-        "warning",
     ),
 }
 COMPARED = {

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
         Metrics,
         OutputComparison,
         Rung,
-        Ties,
         Tolerance,
         VariantMatch,
         Where,
     )
+    from .tie_results import Ties
 
 __all__ = [
     "Alone",
@@ -73,6 +73,7 @@ _PLACES = {
     "folders": ("Alone", "FolderComparison", "FolderRow", "compare_folders"),
     "measure.losses": ("Loss", "loss"),
     "operators": ("Variant", "list_variants"),
+    "tie_results": ("Ties",),
     "explanation_results": ("VariantResult",),
     ".files": ("FileError", "FileSource", "list_arrays", "load"),
 }

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from .. import _codes
 from ..errors import DTypeError
-from .results import OutputComparison, TieTest
+from .results import OutputComparison
+from .tie_results import TieTest
 
 Rounding = Callable[[Any], Any]
 """Of floats, to floats of the same type."""

@@ -15,7 +15,7 @@ from ..measure.differing import Differences
 from ..measure.parts import Part
 from ..operators import Model
 from ..operators.scale_grid import Grid, list_grid
-from ..results import TieTest
+from ..tie_results import TieTest
 from .rounding import Rounding
 
 Mask = NDArray[np.bool_]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
 from typing import Any
 
 import numpy as np
@@ -13,6 +11,7 @@ from numpy.typing import NDArray
 from ..._face import either
 from ...arrays import Source
 from ...files import FileSource, same_file
+from ...files.mapped import mapped_at
 from ..results import ComparisonData, OutputComparison
 from ..sources import ArraySource, blocks, size_of
 from . import verdict
@@ -85,26 +84,7 @@ def _place(memory: NDArray[Any] | FileSource) -> tuple[int, int, int] | None:
     """
     if isinstance(memory, FileSource):
         return memory.place
-    address = _address(memory)
-    try:
-        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
-            for line in maps:
-                span, _, offset, device, inode, *path = line.rstrip("\n").split(None, 5)
-                first, last = (int(end, 16) for end in span.split("-"))
-                if first <= address < last:
-                    break
-            else:
-                return None
-    except OSError:
-        return None
-    if inode == "0":
-        return None
-    major, minor = (int(part, 16) for part in device.split(":"))
-    found = os.makedev(major, minor), int(inode)
-    with contextlib.suppress(OSError):  # of one that was deleted since
-        status = os.stat(path[0])
-        found = status.st_dev, status.st_ino
-    return (*found, int(offset, 16) + address - first)
+    return mapped_at(_address(memory))
 
 
 def _same_or_empty(output: OutputComparison) -> str | None:

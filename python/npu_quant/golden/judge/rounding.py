@@ -12,8 +12,8 @@ from ...arrays import Source
 from ..measure.differing import Differences, differences, distance_from_tie
 from ..measure.layout import evenly
 from ..operators import Model
-from ..results import Ties, TieTest
 from ..sources import blocks, size_of
+from ..tie_results import Ties, TieTest
 from .verdict import contradict, explains_any, is_tie
 
 _LOOKED_AT = 1 << 16

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from ...arrays import Source
 from ..elements import Elements, Floats, elements_of_output, remedy_of
-from ..results import Metrics, OutputComparison, Rung, Ties, VariantMatch
+from ..results import Metrics, OutputComparison, Rung, VariantMatch
 from ..sources import given_dtype, given_names, size_of
+from ..tie_results import Ties
 
 RUNGS: tuple[Rung, ...] = get_args(Rung)
 """Best first."""

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..elements import Elements, elements_of
-from ..results import Element, Map, Seen, TieTest
+from ..results import Element, Map, Seen
+from ..tie_results import TieTest
 from .differing import Differences
 from .layout import BLOCK, Layout, step_of
 from .maps import MOST_CELLS, by_decade

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import Source
-from ..results import TieTest
 from ..sources import blocks
+from ..tie_results import TieTest
 
 MOST_AT_ONCE = 1 << 18
 """Elements that are read at a time: where all differ, tests hold 100 bytes for each."""

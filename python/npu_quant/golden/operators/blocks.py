@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ... import _codes
 from ..elements import Elements, Rounding, Small, elements_of
-from ..results import TieTest
+from ..tie_results import TieTest
 from .arithmetic import Floats
 from .edges import Edges, edges_of
 from .model import Array, Flat, Float32, Float64, Model, Part

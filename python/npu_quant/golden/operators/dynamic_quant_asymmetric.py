@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..elements import Elements, largest
-from ..results import TieTest
+from ..tie_results import TieTest
 from . import groups, steps
 from .arithmetic import Floats, compiled, hybrid
 from .codes import Codes

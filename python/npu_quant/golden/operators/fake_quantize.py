@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..elements import largest
-from ..results import TieTest
+from ..tie_results import TieTest
 from . import elements, steps
 from .arithmetic import Floats
 from .elements import ElementModel, ElementPart

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ... import dtypes
 from ..._codes import int4_of
 from ..elements import Elements, elements_of
-from ..results import TieTest
+from ..tie_results import TieTest
 from .formula import Before, Form, Formula
 from .scale_grid import Grid, list_grid
 

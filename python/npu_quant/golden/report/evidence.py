@@ -12,7 +12,8 @@ from ..._shown import some_of
 from ..elements import elements_of_output
 from ..judge.power import power_text
 from ..judge.verdict import passes
-from ..results import ComparisonData, Metrics, OutputComparison, Ties
+from ..results import ComparisonData, Metrics, OutputComparison
+from ..tie_results import Ties
 from . import words
 from .reports import WIDTH, Line
 from .why import (
