@@ -147,6 +147,12 @@ NPU_QUANT_INLINE T sum_of_lanes(const V* vectors) {
   return sum_of_vector<T, kVectorBytes>(all[0]);
 }
 
+// A sum that wraps, as sums of int8 products do beyond K = 131,071; that of signed numbers must
+// not.
+NPU_QUANT_INLINE I32 wrapping_sum(I32 a, I32 b) {
+  return bit_cast<I32>(bit_cast<U32>(a) + bit_cast<U32>(b));
+}
+
 // saturated_floors() decides nothing about integers less than this above a multiple of 2^16.
 inline constexpr int kUndecided = 8;
 

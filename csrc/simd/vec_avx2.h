@@ -55,7 +55,8 @@ NPU_QUANT_INLINE void widen_bytes(I8 bytes, I16 (&words)[2]) {
 using CodeElement = int16_t;
 inline constexpr int kCodesPerLane = 2;
 NPU_QUANT_INLINE I32 add_products(I32 c, I32 a, I32 b) {
-  return c + bit_cast<I32>(_mm256_madd_epi16(bit_cast<__m256i>(a), bit_cast<__m256i>(b)));
+  const auto products = _mm256_madd_epi16(bit_cast<__m256i>(a), bit_cast<__m256i>(b));
+  return wrapping_sum(c, bit_cast<I32>(products));
 }
 
 // The lower half of a vector in float64, then the upper.

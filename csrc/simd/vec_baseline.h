@@ -62,10 +62,11 @@ using CodeElement = int16_t;
 inline constexpr int kCodesPerLane = 2;
 NPU_QUANT_INLINE I32 add_products(I32 c, I32 a, I32 b) {
 #if defined(__SSE2__)
-  return c + bit_cast<I32>(_mm_madd_epi16(bit_cast<__m128i>(a), bit_cast<__m128i>(b)));
+  const I32 products = bit_cast<I32>(_mm_madd_epi16(bit_cast<__m128i>(a), bit_cast<__m128i>(b)));
 #else
-  return c + (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
+  const I32 products = (a << 16 >> 16) * (b << 16 >> 16) + (a >> 16) * (b >> 16);
 #endif
+  return wrapping_sum(c, products);
 }
 
 // The lower half of a vector in float64, then the upper.

@@ -30,6 +30,7 @@ struct IntegerProducts {
   static NPU_QUANT_INLINE I32 add(I32 c, const Element* a, I32 b) {
     return add_products(c, I32{} + load<int32_t>(a), b);
   }
+  static NPU_QUANT_INLINE I32 sum(I32 c, I32 more) { return wrapping_sum(c, more); }
 };
 
 // Floats, each product and each sum rounded, or their products are exact: then one instruction may
@@ -45,6 +46,7 @@ struct FloatProducts {
     if constexpr (exact_products && kHasFma) return fma(broadcast(*a), b, c);
     return c + broadcast(*a) * b;
   }
+  static NPU_QUANT_INLINE F32 sum(F32 c, F32 more) { return c + more; }
 };
 
 // Sums of some k, which go on from those at `to`, if it adds, and begin at start[row] more: of the
@@ -61,7 +63,7 @@ __attribute__((noinline)) void multiply_rows(const typename Products::Element* a
   for (int r = 0; r < rows; ++r)
     for (int v = 0; v < vectors; ++v) {
       c[r][v] = Lanes{} + start[r];
-      if (adds) c[r][v] += load<Lanes>(to + r * to_pitch + v * kLanes);
+      if (adds) c[r][v] = Products::sum(c[r][v], load<Lanes>(to + r * to_pitch + v * kLanes));
     }
   for (int64_t k = 0; k < depth; k += kDepth, b += kPanel * kDepth) {
     Lanes line[vectors];
