@@ -152,7 +152,6 @@ def test_lists_that_a_thread_changes(name: str, rng: np.random.Generator) -> Non
         assert flat(operator(**a)) == expected
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
 @every_operator
 def test_lists_that_a_signal_handler_changes(name: str, rng: np.random.Generator) -> None:
     operator, make, lists, attribute = OPERATORS[name]
@@ -202,7 +201,8 @@ def test_arrays_that_a_thread_looks_at_otherwise(
 @pytest.mark.needs("torch")
 def test_tensors_whose_data_a_thread_replaces(rng: np.random.Generator) -> None:
     """As whoever loads other weights into a running model does: `parameter.data = other`."""
-    torch = pytest.importorskip("torch")
+    import torch
+
     npu_quant.set_num_threads(1)
     a = {name: [torch.from_numpy(one) for one in some] for name, some in grouped(rng, *LONG["grouped"]).items() if isinstance(some, list)}  # fmt: skip
     expected = flat(npu_quant.npu_grouped_matmul(**a, split_item=0, group_type=-1))
