@@ -17,8 +17,10 @@ packages=$PWD/$build/python
 rm -rf "$packages"
 mkdir -p "$packages"
 cp -r python/. "$packages"
-rm -f "$packages"/npu_quant/_core*.so
+rm -rf "$packages"/npu_quant/_core*.so "$packages"/npu_quant/aclnn
 cp "$build"/_core*.so "$packages/npu_quant"
+# Tests ask for the C API's folder when they are imported: that of the installed package will do.
+cp -r "$("$python" -c 'import npu_quant; print(*npu_quant.__path__)')/aclnn" "$packages/npu_quant"
 
 # A report ends its process, which may be a test's child: whatever becomes of that, the report is in a file.
 reports=$PWD/$build/reports

@@ -334,6 +334,20 @@ TENSORS = {
         is_noticed=False,
     ),
 }
+FUSED = {
+    "bias of other rows": Fault(
+        "shape",
+        f"{Q}.bias",
+        lambda f: add(f, {f"{Q}.bias": np.zeros(3, BFLOAT16)}),
+        is_noticed=False,
+    ),
+    "other inputs in one layer": Fault(
+        "shape",
+        f"q_proj, k_proj and v_proj of {Q.rpartition('.')[0]}",
+        lambda f: replace(f, f"{K}[.]weight", lambda a: a[:, : a.shape[1] // 2]),
+        is_noticed=False,
+    ),
+}
 COMPARED = {
     "one code": Fault("codes", Q, flip),
     "scale of one row": Fault(
@@ -365,5 +379,5 @@ COMPARED = {
         "config-changed", "hidden_act", config(lambda c: c.update(hidden_act="gelu")), "warning"
     ),
 }
-ASCEND = {**FILES, **UNREADABLE, **KEYS, **TENSORS, **NUMBERS, **COMPARED}
+ASCEND = {**FILES, **UNREADABLE, **KEYS, **TENSORS, **NUMBERS, **FUSED, **COMPARED}
 FAULTS = {**ASCEND, **{f"{name}, compressed": fault for name, fault in COMPRESSED.items()}}

@@ -26,6 +26,9 @@ NUMBERS = {
     "offset": Fault(
         "offset", f"{Q}.weight_offset", lambda f: put(f, f"{Q}.weight_offset", 7, 3), "warning"
     ),
+    "offset of NaN": Fault(
+        "offset", f"{Q}.weight_offset", lambda f: put(f, f"{Q}.weight_offset", 7, np.nan)
+    ),
     "scales of float32": Fault(
         "scale-precision",
         "",

@@ -89,7 +89,7 @@ def _check_keys(model: QuantizedModel, found: Findings) -> None:
     for name, value in model.keys.items():
         if not _is_key(name, value) or name in model.tensors or name in model.lost:
             continue
-        if name != HEAD or not model.config.may_be_tied:
+        if name != HEAD or not (model.config.may_be_tied or names.has_head(model.tensors)):
             text = f"has a key in {DESCRIPTION}, but no tensor: its parameter stays uninitialised"
             found.error("missing-tensor", name, text)
 
@@ -195,6 +195,18 @@ def _check_groups(model: QuantizedModel, found: Findings) -> None:
                 f"are {' and '.join(types)}, in one layer of consumers: vLLM ends with ValueError"
             )
             found.error("mixed-group", what, text)
+    check_inputs(model, found)
+
+
+def check_inputs(model: QuantizedModel, found: Findings) -> None:
+    """Find quantized parts of one layer of consumers that take different numbers of inputs."""
+    modules = [m for m in model.types if (w := model.matrix(m)) and len(w.shape) == 2]
+    for what, members in names.sharing_groups(modules, model.config.model_type):
+        inputs = {names.last_of(m): shape_of(model, m)[1] for m in members}
+        if len({*inputs.values()}) > 1:
+            each = ", ".join(f"{last} {k}" for last, k in inputs.items())
+            text = f"take different numbers of inputs ({each}): consumers load them into one tensor"
+            found.error("shape", what, text)
 
 
 def _check_allowed(model: QuantizedModel, module: str, type: str, found: Findings) -> None:
@@ -268,6 +280,10 @@ def _check_tensor(model: QuantizedModel, name: str, tensor: Tensor, found: Findi
             _bad(model, "dtype", name, f"is {tensor.kind}, a bias is of floats", found)
         elif weight and len(tensor.shape) != 1:
             _bad(model, "shape", name, f"has shape {tensor.shape}, a bias has one axis", found)
+        elif weight and len(weight.shape) == 2 and tensor.shape != shape_of(model, module)[:1]:
+            rows = shape_of(model, module)[0]
+            text = f"has shape {tensor.shape}, its weight has {rows} rows: loading fails"
+            _bad(model, "shape", name, text, found)
 
 
 def _expected(model: QuantizedModel, module: str, type: str, weight: Tensor) -> list[Output]:

@@ -146,7 +146,7 @@ def _bad(
     if rule == "int4":
         return (values < -8) | (values > 7), 0.0
     if rule == "offset":
-        return values != 0, 0.0
+        return values != 0, float(not np.isfinite(values).all())
     read = values.astype(DTYPES[model.params]).astype(np.float32)
     bad = np.isfinite(values) & (values > 0) & (values != read)
     ulps = np.abs(values - read)[bad] / np.spacing(np.abs(values[bad]))
@@ -233,7 +233,9 @@ def _report_one(model: QuantizedModel, rule: str, name: str, s: Seen, found: Fin
         found.warning(rule, f"{name}.quant_bias", f"{text}; the first is number {s.first}")
         return
     text += f"; the first is number {s.first}"
-    if rule in ("offset", "nonfinite") and kind != "F8_E4M3":
+    if rule == "offset" and s.most:
+        found.error(rule, name, f"{text}; some are NaN or infinite")
+    elif rule in ("offset", "nonfinite") and kind != "F8_E4M3":
         found.warning(rule, name, text)
     elif rule in _OF_MODULES:
         called, part = _OF_MODULES[rule]

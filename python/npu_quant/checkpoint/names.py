@@ -102,6 +102,8 @@ def is_norm(module: str) -> bool:
 def never(module: str, model_type: str) -> str | None:
     """Say why no consumer reads a module quantized; None if one may."""
     last = last_of(module)
+    if last.isdecimal():  # one of a list, such as ERNIE's mtp_linear_proj.0
+        last = last_of(module.rpartition(".")[0])
     if last == "input_proj" and "mtp_layers" in module.split("."):  # MiMo's
         last = "eh_proj"
     return None if model_type.startswith(_READ_BY.get(last, "\0")) else NEVER.get(last)
@@ -110,6 +112,12 @@ def never(module: str, model_type: str) -> str | None:
 def is_other(module: str) -> bool:
     """Say whether a module is no Linear though its weight is a matrix: embedding, norm, head."""
     return last_of(module) in HEADS or is_embedding_or_norm(module)
+
+
+def has_head(tensors: Iterable[str]) -> bool:
+    """Say whether a model has a head of another name than vLLM's, as InternLM2's output."""
+    heads = (HEAD, "output", "output_layer", "embed_out")
+    return any(last_of(module) in heads for module in modules_of(tensors))
 
 
 def experts_of(module: str) -> str | None:
