@@ -27,7 +27,7 @@ def refusal_of(comparison: ComparisonData, allow_constant: bool) -> str | None:
     """
     compared = [output for output in comparison.outputs if output.rows_compared != 0]
     if not compared:
-        output, left_out = comparison.decisive, comparison.decisive.left_out
+        output, left_out = comparison.outputs[0], comparison.outputs[0].left_out
         assert left_out is not None
         what = f"all rows are {left_out.why}" if left_out.rows else f"it is {left_out.why}"
         return f"{output.name}: {what}, there is nothing to compare."
