@@ -95,7 +95,7 @@ PLANNED = [
     Fault(
         "names: experts of a layer may differ in type",
         f"{CHECKPOINT}/names.py",
-        'groups.setdefault((experts, "the experts"), []).append(module)',
+        "of_experts.setdefault(experts, []).append(module)",
         "pass",
         "checkpoint check",
     ),
@@ -240,9 +240,9 @@ MADE = [
 CHECKED = [
     Fault(
         "check_values: deq_scale may be 3 % off",
-        f"{CHECKPOINT}/check_values.py",
-        "<= 2.0**-7 * np.abs(x * w)",
-        "<= 2.0**-5 * np.abs(x * w)",
+        f"{CHECKPOINT}/check_static.py",
+        "allowed = 2.0**-7 * np.abs(x * w)",
+        "allowed = 2.0**-5 * np.abs(x * w)",
         "check",
     ),
     Fault(
@@ -269,8 +269,8 @@ CHECKED = [
     Fault(
         "compressed: what is ignored has a type",
         f"{CHECKPOINT}/compressed.py",
-        "if module in ignored or group is None:",
-        "if group is None:",
+        "if is_ignored or target is None:",
+        "if target is None:",
         "check_good check_faults",
     ),
     Fault(
@@ -342,8 +342,8 @@ NAMED = [
     Fault(
         "causes: a shift is named by its opposite",
         f"{JUDGE}/moves.py",
-        '"right" if right > 0 else "left"',
-        '"left" if right > 0 else "right"',
+        '("left", "right")',
+        '("right", "left")',
         "golden_causes",
     ),
     Fault(

@@ -102,8 +102,8 @@ FAULTS = [
     Fault(
         "folders: a raw input is none where only the other side says what it holds",
         f"{FOLDERS}/by_operator.py",
-        "stack.enter_context(entry.open(like, pass_.dtype))",
-        "stack.enter_context(entry.open(None, pass_.dtype))",
+        "return entry.open(like, pass_.dtype)",
+        "return entry.open(None, pass_.dtype)",
         "folders",
     ),
     Fault(
@@ -137,7 +137,7 @@ FAULTS = [
     Fault(
         "pytest: a write that is cut short leaves half a golden",
         f"{PLUGIN}/archive.py",
-        'path.with_name(f".{path.name}-{os.getpid()}.tmp")',
+        'path.with_name(f".{path.name}-{uuid4().hex}.tmp")',
         "path",
         "pytest_plugin",
     ),

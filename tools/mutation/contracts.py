@@ -45,7 +45,7 @@ CHECKS = [
     Fault(
         "add_rms_norm_dynamic_quant: what is not computed stays as it was",
         f"{OPS}/add_rms_norm_dynamic_quant.cpp",
-        "if (scale.present) std::memset(scale.data, 0, size_of(scale.dtype));",
+        "std::memset(out[which].data, 0, size_of(out[which].dtype));",
         "",
         "add_rms_norm_dynamic_quant",
     ),
