@@ -318,7 +318,7 @@ class TestErrors:
         import torch
 
         with pytest.raises(
-            DTypeError, match=r"without elements in memory \('Cannot access data poi"
+            DTypeError, match=r"without elements in memory \('Cannot access "
         ):
             torch.func.vmap(npu_quant.npu_dynamic_quant)(torch.ones(2, 3, 4))
 
