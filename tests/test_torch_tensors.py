@@ -317,9 +317,7 @@ class TestErrors:
     def test_inside_vmap(self) -> None:
         import torch
 
-        with pytest.raises(
-            DTypeError, match=r"without elements in memory \('Cannot access "
-        ):
+        with pytest.raises(DTypeError, match=r"without elements in memory \('Cannot access "):
             torch.func.vmap(npu_quant.npu_dynamic_quant)(torch.ones(2, 3, 4))
 
     def test_the_checks_of_arrays_are_those_of_tensors(self) -> None:

@@ -339,13 +339,11 @@ FUSED = {
         "shape",
         f"{Q}.bias",
         lambda f: add(f, {f"{Q}.bias": np.zeros(3, BFLOAT16)}),
-        is_noticed=False,
     ),
     "other inputs in one layer": Fault(
         "shape",
         f"q_proj, k_proj and v_proj of {Q.rpartition('.')[0]}",
         lambda f: replace(f, f"{K}[.]weight", lambda a: a[:, : a.shape[1] // 2]),
-        is_noticed=False,
     ),
 }
 COMPARED = {

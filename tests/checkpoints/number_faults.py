@@ -27,7 +27,10 @@ NUMBERS = {
         "offset", f"{Q}.weight_offset", lambda f: put(f, f"{Q}.weight_offset", 7, 3), "warning"
     ),
     "offset of NaN": Fault(
-        "offset", f"{Q}.weight_offset", lambda f: put(f, f"{Q}.weight_offset", 7, np.nan)
+        "offset",
+        f"{Q}.weight_offset",
+        lambda f: put(f, f"{Q}.weight_offset", 7, np.nan),
+        is_noticed=False,
     ),
     "scales of float32": Fault(
         "scale-precision",
